@@ -166,7 +166,7 @@ func (t *task) candidates() []llm.Candidate {
 func (t *task) setModels() {
 	candidates := t.candidates()
 	t.env.Tokens = t.run.env.Tokens
-	if first := candidates[0].Tokens; first != nil {
+	if first := candidates[0].Tokens; first != nil && len(t.step.LLM) > 0 {
 		t.env.Tokens = keepSecretsWhole(first, t.run.secrets.set)
 	}
 	if t.run.exec.Until != "" && isUntil(t.run.exec.Until, t.path()) {

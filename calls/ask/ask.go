@@ -182,6 +182,12 @@ func (f *thinkFilter) takeRest() string {
 	return ""
 }
 
+// withoutThought returns a text without the thought before it.
+func withoutThought(text string) string {
+	var f thinkFilter
+	return f.addPiece(text) + f.takeRest()
+}
+
 // Fit finds the JSON document in an answer that fits the schema. Models put it
 // between fences, behind their thoughts and into prose. The error is about the
 // first document that there is.
@@ -206,8 +212,13 @@ func fitSchema(text string, s *schema.Schema, mend func(value.Value) value.Value
 			first = problems
 		}
 	}
-	if first == nil {
-		first = wording.Errorf("there is no JSON in it")
+	if first != nil {
+		return value.Value{}, first
 	}
-	return value.Value{}, first
+	if mend != nil {
+		if v := mend(value.OfString(withoutThought(text))); s.Check(v) == nil {
+			return v, nil
+		}
+	}
+	return value.Value{}, wording.Errorf("there is no JSON in it")
 }

@@ -14,6 +14,8 @@ func Reference(english string) calls.Text {
 
 // reference has the Chinese texts by the English ones, in the order of the calls.
 var reference = map[string]string{
+	"What to do when the model provider fails: fail ends the step, which can be resumed or retried; ask goes on as if the model knew nothing, so that the values are asked for. Default fail.": "模型服务商失败时如何处理：fail 使步骤失败，之后可恢复或重试；ask 视为模型一无所知，于是向用户询问这些值。默认为 fail。",
+
 	"The model providers of the flow, where it names none: a name or a list, as llm of a step. Default: those of the agent.": "流程没有写明时所用的模型服务商：一个名称或列表，写法与步骤的 llm 相同。默认为 agent 的。",
 	"The model providers that the call asks: a name or a list, as llm of a step. Default: those of the agent.":               "该调用询问的模型服务商：一个名称或列表，写法与步骤的 llm 相同。默认为 agent 的。",
 	"The name of the model provider that gave the last round.":                                                               "给出最后一轮回答的模型服务商的名称。",
@@ -243,14 +245,14 @@ var reference = map[string]string{
 	"Why others still wait for their vector.":                           "其余记忆仍在等待向量的原因。",
 	"Everything new": "所有新内容",
 	"What is known. Keys may be JSON pointers: /address/city.": "已知的数据。键可以是 JSON 指针：/address/city。",
-	"The JSON Schema (draft 7, or that of its $schema) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written.":                                                                        "数据应符合的 JSON Schema（draft 7，或其 $schema 所指的 draft）。还可使用类型 date、timestamp 和 date-time。按原样使用。",
-	"A summary of what came before; that of the newest upstream summary step where it is not given.":                                                                                                                                   "此前内容的摘要；未给出时为上游最新的 summary 步骤的摘要。",
-	"Facts known from before; those of the newest upstream facts step where they are not given.":                                                                                                                                       "此前已知的事实；未给出时为上游最新的 facts 步骤的事实。",
-	"How many of the newest upstream steps the model is shown.":                                                                                                                                                                        "给模型看多少个最近的上游步骤。",
-	"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks: it changes no datum, keys are names, and format is a hint.": "依次尝试的填充方式：llm 用文字询问，function 按 schema 要求 JSON，default 取 schema 的默认值，自动排在最后。[] 只做检查：不改变任何数据，键就是名称，format 只作提示。",
-	"Answers to remaining_schema, by JSON pointer. They take precedence over everything else, and no model is asked for them.":                                                                                                         "对 remaining_schema 的回答，按 JSON 指针。它优先于其他一切，也不会再问模型。",
-	"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing.":                                                                                                                              "数据的来源，按 JSON 指针，即此前输出中的内容；未写明时为 known。",
-	"How many tokens the upstream steps may take in the prompt, and as many the messages before the question; the oldest are left out first.":                                                                                          "上游步骤在提示词中最多占多少个 token，问题之前的消息同样如此；先略去最旧的。",
+	"The JSON Schema (draft 7, or that of its $schema) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written.": "数据应符合的 JSON Schema（draft 7，或其 $schema 所指的 draft）。还可使用类型 date、timestamp 和 date-time。按原样使用。",
+	"A summary of what came before; that of the newest upstream summary step where it is not given.":                                                            "此前内容的摘要；未给出时为上游最新的 summary 步骤的摘要。",
+	"Facts known from before; those of the newest upstream facts step where they are not given.":                                                                "此前已知的事实；未给出时为上游最新的 facts 步骤的事实。",
+	"How many of the newest upstream steps the model is shown.":                                                                                                 "给模型看多少个最近的上游步骤。",
+	"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [function] alone costs one request. [] only checks: it changes no datum, keys are names, and format is a hint.": "依次尝试的填充方式：llm 用文字询问，function 按 schema 要求 JSON，default 取 schema 的默认值，自动排在最后。单用 [function] 只需一次请求。[] 只做检查：不改变任何数据，键就是名称，format 只作提示。",
+	"Answers to remaining_schema, by JSON pointer. They take precedence over everything else, and no model is asked for them.":                                                                                                                                             "对 remaining_schema 的回答，按 JSON 指针。它优先于其他一切，也不会再问模型。",
+	"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing.":                                                                                                                                                                  "数据的来源，按 JSON 指针，即此前输出中的内容；未写明时为 known。",
+	"How many tokens the upstream steps may take in the prompt, and as many the messages before the question; the oldest are left out first.":                                                                                                                              "上游步骤在提示词中最多占多少个 token，问题之前的消息同样如此；先略去最旧的。",
 	"The data, with all that was found.": "数据，包括所有找到的值。",
 	"A schema of what is still missing or wrong: its properties are named by JSON pointers into slot_data. Empty where slot_data is valid.": "仍缺少或有误的内容的 schema：其属性以指向 slot_data 的 JSON 指针命名。slot_data 有效时为空。",
 	"Where the values come from, by JSON pointer: known, model, function, user or default.":                                                 "值的来源，按 JSON 指针：known、model、function、user 或 default。",

@@ -318,6 +318,9 @@ func (p Params) askModel(ctx context.Context, env *calls.Env, in Input) (*Output
 func readAnswer(answer value.Value, open []Choice) value.Value {
 	branch, _ := answer.Get("branch")
 	said, _ := branch.Str()
+	if word, isText := answer.Str(); isText { // an answer in one word
+		said = strings.Trim(word, " \n\t\r\"'`*_.。!！“”「」")
+	}
 	said = strings.TrimSpace(said)
 	var near []string
 	for _, c := range open {

@@ -107,14 +107,15 @@ func TestModel(t *testing.T) {
 		asked   int
 	}{
 		"picks":       {choices, []string{good}, `{"branch":"b","reason":"because","index":1}`, 1},
-		"again":       {choices, []string{"b", `{"reason": "x", "branch": "z"}`, "```json\n" + good + "\n```"}, `{"branch":"b","reason":"because","index":1}`, 3},
+		"again":       {choices, []string{"b or c", `{"reason": "x", "branch": "z"}`, "```json\n" + good + "\n```"}, `{"branch":"b","reason":"because","index":1}`, 3},
 		"other case":  {"choices: [{branch: Apples}, {branch: b, default: true}]", []string{`{"reason": "r", "branch": " apples "}`}, `{"branch":"Apples","reason":"r","index":0}`, 1},
 		"no reason":   {choices, []string{`{"branch": "b"}`}, `{"branch":"b","reason":"","index":1}`, 1},
 		"more":        {choices, []string{`{"branch": "b", "reason": "because", "sure": 0.9}`}, `{"branch":"b","reason":"because","index":1}`, 1},
 		"two cases":   {"choices: [{branch: a}, {branch: A}, {branch: b, default: true}]", []string{`{"branch": "A"}`}, `{"branch":"A","reason":"","index":1}`, 1},
 		"blank name":  {"choices: [{branch: ' '}, {branch: b, default: true}]", []string{"[]", "{}", "5"}, `{"branch":"b","reason":"the default: the model named none of the branches","index":1,"warnings":["the default branch \"b\" is taken: the model gave no usable answer in 3 trials: want object, got integer"]}`, 3},
 		"which case":  {"choices: [{branch: ab}, {branch: AB}]", []string{`{"branch": "Ab"}`, `{"branch": "AB", "reason": 5}`}, `{"branch":"AB","reason":"","index":1}`, 2},
-		"never":       {choices, []string{"b", "b", "b"}, `{"branch":"c","reason":"the default: the model named none of the branches","index":2,"warnings":["the default branch \"c\" is taken: the model gave no usable answer in 3 trials: there is no JSON in it"]}`, 3},
+		"one word":    {choices, []string{"<think>maybe a</think>\n**B**."}, `{"branch":"b","reason":"","index":1}`, 1},
+		"never":       {choices, []string{"b or c", "b or c", "b or c"}, `{"branch":"c","reason":"the default: the model named none of the branches","index":2,"warnings":["the default branch \"c\" is taken: the model gave no usable answer in 3 trials: there is no JSON in it"]}`, 3},
 		"open ones":   {"by: model\nchoices: [{branch: a, when: false}, {branch: b, when: true}, {branch: c}]", []string{good}, `{"branch":"b","reason":"because","index":1}`, 1},
 		"one is left": {"by: model\nchoices: [{branch: a, when: false}, {branch: b}]", nil, `{"branch":"b","reason":"it is the only one left","index":1}`, 0},
 		"none":        {"by: model\nchoices: [{branch: a, when: false}, {branch: b, when: false, default: true}]", nil, `{"branch":"b","reason":"the default: no condition is true","index":1}`, 0},
@@ -127,7 +128,7 @@ func TestModel(t *testing.T) {
 			}
 		})
 	}
-	if _, err := run(t, scripted.Texts("b", "b", "b"), &calls.Vars{Question: "which?"}, "choices: [{branch: a}, {branch: b}]"); calls.KindOf(err) != calls.Provider {
+	if _, err := run(t, scripted.Texts("b or a", "b or a", "b or a"), &calls.Vars{Question: "which?"}, "choices: [{branch: a}, {branch: b}]"); calls.KindOf(err) != calls.Provider {
 		t.Errorf("without a default: %v", err)
 	}
 	p := scripted.Texts(good)

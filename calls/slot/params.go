@@ -17,10 +17,11 @@ type Params struct {
 	Facts         []string     `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given." example:"[Lin is a vegetarian.]"`
 	Messages      []*value.Map `json:"messages,omitempty" doc:"Chat messages before the question, oldest first: {role, content}. The model sees them. Default: the conversation that came with the question; without one, in a flow with memory, the last turns of the session. [] shows none." example:"[{role: user, content: 'Where is A-1042?'}]"`
 	StepNum       int          `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
-	Stages        []string     `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks: it changes no datum, keys are names, and format is a hint."`
+	Stages        []string     `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [function] alone costs one request. [] only checks: it changes no datum, keys are names, and format is a hint."`
 	Answers       *value.Map   `json:"answers,omitempty" doc:"Answers to remaining_schema, by JSON pointer. They take precedence over everything else, and no model is asked for them."`
 	Sources       *value.Map   `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing." example:"{/city: user}"`
 	Message       string       `json:"message,omitempty" doc:"What the user wrote when asked for what is missing. The model reads it once, by the first of the stages; what does not fit is left out." example:"It is A-1042."`
+	OnModelError  string       `json:"on_model_error,omitempty" enum:"fail|ask" doc:"What to do when the model provider fails: fail ends the step, which can be resumed or retried; ask goes on as if the model knew nothing, so that the values are asked for. Default fail." example:"ask"`
 	Resumed       bool         `json:"resumed,omitempty" doc:"The step has waited for a person: the stages are not tried again, except to read message."`
 	HistoryTokens int          `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt, and as many the messages before the question; the oldest are left out first."`
 
@@ -73,9 +74,8 @@ type Kit struct {
 }
 
 // Strategy is a way to find what is missing. It takes what it finds into w.Filling,
-// under a [processor.Source] of its own; a wrong answer of a model is not an error. After
-// an error of the kinds Provider and Timeout the next strategy follows, others end
-// the call.
+// under a [processor.Source] of its own; a wrong answer of a model is not an error. An error ends the
+// call; with on_model_error: ask, one of the kinds Provider and Timeout ends the strategies only.
 type Strategy func(ctx context.Context, w *Work) error
 
 // Work is what a strategy works with. The call creates one per step; it is used by
@@ -87,8 +87,10 @@ type Work struct {
 
 	params     *Params
 	structured ask.Structured
-	talk       *calls.Traced // what was said before the question; nil until it is read
-	warnings   []string
+	// modelFailed: a provider has failed, and no other stage is tried.
+	modelFailed bool
+	talk        *calls.Traced // what was said before the question; nil until it is read
+	warnings    []string
 	// say shows the user a piece of a model's text, and reports whether they still listen;
 	// nil where the step does not talk to the user.
 	say func(text string) bool

@@ -125,6 +125,9 @@ func (p Params) newFilling(now time.Time, language string) (*processor.Filling, 
 	if p.Answers.Len() > 0 {
 		filling.Take(value.OfMap(p.Answers), processor.User)
 	}
+	if len(p.Stages) > 0 {
+		filling.ApplyConstants()
+	}
 	return filling, nil
 }
 
@@ -177,6 +180,7 @@ func (p Params) fill(ctx context.Context, env *calls.Env, in Input, say func(tex
 	if err != nil {
 		return Output{}, err
 	}
+	filling.Hear(in.Question, p.Message)
 	w := &Work{Env: env, Input: in, Filling: filling, params: &p, say: say}
 	w.structured = w.newStructured()
 	for _, stage := range p.stagesToRun() {

@@ -88,6 +88,10 @@ func parse(t testing.TB, text string) value.Value {
 	return v
 }
 
+// pay is a union whose kind tells the branch.
+const pay = `{"type":"object","required":["pay"],"properties":{"pay":{"oneOf":[{"$ref":"#/definitions/card"},{"type":"object","required":["kind"],"properties":{"kind":{"enum":["cash"]}}}]}},` +
+	`"definitions":{"last4":{"type":"string","pattern":"^\\d{4}$"},"card":{"type":"object","required":["kind","last4"],"properties":{"kind":{"const":"card"},"last4":{"$ref":"#/definitions/last4"}}}}}`
+
 func TestStages(t *testing.T) {
 	const city = `"type":"object","required":["city"],"properties":{"city":{"type":"string"}}`
 	down := scripted.Answer{Error: &llm.Error{Message: "down", Status: 503}}
@@ -109,12 +113,34 @@ func TestStages(t *testing.T) {
 		{name: "a default at the end", params: `{"current_schema":{"type":"object","required":["days"],"properties":{"days":{"type":"integer","default":3}}}}`, asked: 2,
 			answers: []scripted.Answer{{Text: "{}"}, {Text: `{"/days":null}`}},
 			want:    `{"slot_data":{"days":3},"remaining_schema":{},"sources":{"/days":"default"}}`},
-		{name: "a model that is down", params: `{"data":{"x":1},"current_schema":{` + city + `}}`, answers: []scripted.Answer{down, down}, asked: 2, warnings: 2,
+		{name: "a model that is down", params: `{"on_model_error":"ask","data":{"x":1},"current_schema":{` + city + `}}`, answers: []scripted.Answer{down, {Text: `{"/city":"x"}`}}, asked: 1, warnings: 1,
 			want: `{"slot_data":{"x":1},"remaining_schema":{"type":"object","properties":{"/city":{"type":"string"}},"required":["/city"]},"sources":{"/x":"known"}}`},
-		{name: "down, then up", params: `{"current_schema":{` + city + `}}`, answers: []scripted.Answer{down, {Text: `{"/city":"x"}`}}, asked: 2, warnings: 1,
-			want: `{"slot_data":{"city":"x"},"remaining_schema":{},"sources":{"/city":"function"}}`},
+		{name: "down, and a default", params: `{"on_model_error":"ask","current_schema":{"type":"object","required":["days"],"properties":{"days":{"type":"integer","default":3}}}}`, answers: []scripted.Answer{down}, asked: 1, warnings: 1,
+			want: `{"slot_data":{"days":3},"remaining_schema":{},"sources":{"/days":"default"}}`},
+		{name: "one value only", params: `{"current_schema":{"type":"object","required":["kind","v"],"properties":{"kind":{"const":"order"},"v":{"enum":[2]}}}}`,
+			want: `{"slot_data":{"kind":"order","v":2},"remaining_schema":{},"sources":{"/kind":"default","/v":"default"}}`},
+		{name: "a list in a list", params: `{"stages":["llm"],"current_schema":{"type":"object","required":["tags"],"properties":{"tags":{"type":"array","items":{"type":"string"}}}}}`, asked: 1,
+			answers: []scripted.Answer{{Text: `[{"tags": "[\"red\",\"blue\"]"}]`}},
+			want:    `{"slot_data":{"tags":["red","blue"]},"remaining_schema":{},"sources":{"/tags":"model"}}`},
+		{name: "placeholders", params: `{"stages":["llm"],"current_schema":{"type":"object","required":["city","date"],"properties":{"city":{"type":"string"},"date":{"type":"string"},"note":{"type":"string"}}}}`, asked: 1, rejected: 3,
+			answers: []scripted.Answer{{Text: `{"city":"N/A","date":" 未提供 ","note":""}`}},
+			want:    `{"slot_data":{},"remaining_schema":{"type":"object","properties":{"/city":{"type":"string"},"/date":{"type":"string"}},"required":["/city","/date"]},"sources":{}}`},
+		{name: "placeholders that the schema names", params: `{"stages":["llm"],"current_schema":{"type":"object","required":["a","b"],"properties":{"a":{"enum":["none","some"]},"b":{"type":"string","default":"unknown"}}}}`, asked: 1,
+			answers: []scripted.Answer{{Text: `{"a":"None","b":"unknown"}`}},
+			want:    `{"slot_data":{"a":"none","b":"unknown"},"remaining_schema":{},"sources":{"/a":"model","/b":"model"}}`},
+		{name: "a placeholder that a person wrote", params: `{"stages":[],"answers":{"/city":"none"},"current_schema":{` + city + `}}`,
+			want: `{"slot_data":{"city":"none"},"remaining_schema":{},"sources":{"/city":"user"}}`},
+		{name: "a placeholder in the words of the user", params: `{"stages":["llm"],"message":"None, thank you.","current_schema":{` + city + `}}`, asked: 1,
+			answers: []scripted.Answer{{Text: `{"city":"none"}`}},
+			want:    `{"slot_data":{"city":"none"},"remaining_schema":{},"sources":{"/city":"model"}}`},
+		{name: "a placeholder known from a model", params: `{"stages":["default"],"data":{"city":"unknown"},"sources":{"/city":"model"},"current_schema":{` + city + `}}`,
+			want: `{"slot_data":{},"remaining_schema":{"type":"object","properties":{"/city":{"type":"string"}},"required":["/city"]},"sources":{}}`},
+		{name: "a union in pieces", params: `{"current_schema":` + pay + `}`, asked: 2, answers: []scripted.Answer{{Text: `{"pay":{"kind":"card"}}`}, {Text: `{"/pay/last4":"1234"}`}},
+			want: `{"slot_data":{"pay":{"kind":"card","last4":"1234"}},"remaining_schema":{},"sources":{"/pay/kind":"model","/pay/last4":"function"}}`},
+		{name: "what a union lacks", params: `{"stages":["llm"],"current_schema":` + pay + `}`, asked: 1, rejected: 1, answers: []scripted.Answer{{Text: `{"pay":{"kind":"card","last4":"12"}}`}},
+			want: `{"slot_data":{"pay":{"kind":"card"}},"remaining_schema":{"type":"object","properties":{"/pay/last4":{"$ref":"#/definitions/last4"}},"required":["/pay/last4"],"definitions":{"last4":{"type":"string","pattern":"^\\d{4}$"}}},"sources":{"/pay":"model"}}`},
 		{name: "nonsense", params: `{"data":{"x":1},"current_schema":{` + city + `}}`, asked: 5, warnings: 2,
-			answers: []scripted.Answer{{Text: "I cannot."}, {Text: "["}, {Text: "no"}, {Text: `"city"`}, {Text: `[{"city":"x"}]`}},
+			answers: []scripted.Answer{{Text: "I cannot."}, {Text: "["}, {Text: "no"}, {Text: `"city"`}, {Text: `[1]`}},
 			want:    `{"slot_data":{"x":1},"remaining_schema":{"type":"object","properties":{"/city":{"type":"string"}},"required":["/city"]},"sources":{"/x":"known"}}`},
 		{name: "the third trial", params: `{"stages":["function"],"current_schema":{` + city + `}}`, asked: 3, rejected: 2,
 			answers: []scripted.Answer{{Text: `{"/city":1}`}, {Text: `{"/city":2}`}, {Text: `{"/city":"x"}`}},
@@ -202,12 +228,17 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
-	// Any other failure of a model leaves the data alone.
-	for _, err := range []error{errors.New("broken pipe"), context.DeadlineExceeded} {
-		out := run(t, failing{err}, &calls.Vars{}, parse(t, ask).Map())
-		if len(get(out, "warnings").List()) != 2 || get(out, "remaining_schema").Map().Len() == 0 {
-			t.Errorf("%v: %s", err, out)
+	// A model that fails is not an answer without a value.
+	for _, failure := range []error{errors.New("broken pipe"), context.DeadlineExceeded} {
+		_, err := exec(t, failing{failure}, &calls.Vars{}, parse(t, ask).Map())
+		if kind := calls.KindOf(err); kind != calls.Provider && kind != calls.Timeout {
+			t.Errorf("%v: %v (%s)", failure, err, kind)
 		}
+	}
+	// Without any model, the values are asked for.
+	out := run(t, calls.NewEnv().LLM, &calls.Vars{}, parse(t, ask).Map())
+	if len(get(out, "warnings").List()) != 1 || get(out, "remaining_schema").Map().Len() == 0 {
+		t.Errorf("without a model: %s", out)
 	}
 }
 

@@ -40,9 +40,13 @@ func (w *Work) isChinese() bool {
 	return slices.Contains(calls.WithoutRegion(w.Env.Vars.Language), "zh")
 }
 
-// runStage runs the strategy of a stage. A model that fails leaves the data as it was:
-// what is missing remains. Only the end of the run or of its budget is an error.
+// runStage runs the strategy of a stage, unless a model has failed in an earlier one. A model that fails
+// is not an answer without a value: it fails the step, and nobody is asked for what it could not be asked.
+// With on_model_error: ask, and where no model is configured at all, what is missing remains.
 func (w *Work) runStage(ctx context.Context, stage string, fill Strategy) error {
+	if w.modelFailed && stage != defaultStage {
+		return nil
+	}
 	err := fill(ctx, w)
 	if ended := ctx.Err(); ended != nil {
 		return ended
@@ -50,9 +54,17 @@ func (w *Work) runStage(ctx context.Context, stage string, fill Strategy) error 
 	if kind := calls.KindOf(err); kind != calls.Provider && kind != calls.Timeout {
 		return err
 	}
+	isUnasked := errors.Is(err, calls.ErrNoProvider)
+	if w.params.OnModelError != onErrorAsk && !isUnasked {
+		return err
+	}
+	w.modelFailed = true
 	w.Warn("%s: %v", stage, err)
 	return nil
 }
+
+// onErrorAsk is the value of on_model_error that asks for what a model that failed might have found.
+const onErrorAsk = "ask"
 
 // maxAnswer is how much is read of an answer: its text and its tool calls, in
 // bytes.
@@ -182,6 +194,9 @@ func collectAnswer(deltas iter.Seq2[llm.Delta, error]) (llm.Answer, error) {
 // JSON value in it will do.
 func (w *Work) findObject(text string) (answer value.Value, ok bool) {
 	answer, _, ok = extract.Find(text)
+	if items := answer.List(); len(items) == 1 && items[0].Kind() == value.Object && w.Filling.TakesObjects() {
+		answer = items[0] // the answer in a list of its own
+	}
 	isWanted := answer.Kind() == value.Object || !w.Filling.TakesObjects()
 	return answer, ok && isWanted
 }

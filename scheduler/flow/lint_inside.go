@@ -106,7 +106,7 @@ func (u *unit) lintStepProviders(s *stepUnit) {
 	if !s.known || s.EnableFilling || s.Call == CallFlow {
 		return
 	}
-	if isUsed := s.Def.Info.UsesLLM || s.Def.Runs != nil; !isUsed {
+	if isUsed := s.Def.Info.UsesLLM || s.Def.Info.UsesMemory || s.Def.Runs != nil; !isUsed {
 		u.warn(u.positionOf(k.key), "llm does nothing here: %s asks no model", s.Call).hint("take it out")
 	}
 }

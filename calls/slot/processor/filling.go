@@ -31,6 +31,8 @@ type Filling struct {
 	faults   []schema.Fault
 	sources  map[string]Source // of whole values below a pointer
 	rejected []Rejection
+	heard    map[string]bool           // the words of the user, as [Filling.Hear] has them
+	branches map[string]*schema.Schema // of unions, by their text
 }
 
 // Fill starts with data that is known, which may have pointers as keys: see
@@ -76,7 +78,7 @@ func (p *Processor) start(data value.Value, now time.Time, convert bool) (*Filli
 			return nil, err
 		}
 	}
-	f.faults = f.schema.Faults(f.data)
+	f.faults = f.findFaults(f.data)
 	if why := uncheckedReason(f.faults); why != nil {
 		return nil, why
 	}
@@ -118,6 +120,7 @@ func (f *Filling) From(sources *value.Map) {
 			f.sources[pointer] = Source(name)
 		}
 	}
+	f.dropPlaceholders()
 }
 
 // Data returns what is there by now.

@@ -110,7 +110,7 @@ func (t *answerMerge) mendsWhole(v value.Value) bool {
 		return false
 	}
 	cleaned, ok := t.cleanAnswer(nil, v)
-	return ok && len(t.schema.Faults(cleaned)) == 0
+	return ok && len(t.findFaults(cleaned)) == 0
 }
 
 // failsAsWhole reports whether one of the faults of a place is of the value as a whole: which
@@ -223,6 +223,7 @@ func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (clea
 		return value.Value{}, false
 	}
 	place := t.p.schema.Describe(value.FormatPointer(tokens...))
+	v = parseContainer(v, place)
 	switch {
 	case !place.Known && !item:
 		t.reject(value.FormatPointer(tokens...), v, t.p.say("the schema has no such property"))
@@ -253,6 +254,10 @@ func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (clea
 func (t *answerMerge) cleanScalar(tokens []string, v value.Value, place schema.Place) (value.Value, bool) {
 	if err := schema.Checkable(v); err != nil {
 		t.reject(value.FormatPointer(tokens...), v, t.p.explain(err))
+		return v, false
+	}
+	if t.isFromModel(t.source) && t.isPlaceholder(v, place) {
+		t.reject(value.FormatPointer(tokens...), v, t.p.say("it says that the value is not known"))
 		return v, false
 	}
 	converted, understood := t.p.convertFormat(v, place, t.now)

@@ -13,7 +13,7 @@ import (
 // returns how many pieces stay.
 func (t *answerMerge) finish() int {
 	faults := t.faults
-	t.faults = t.schema.Faults(t.data)
+	t.faults = t.findFaults(t.data)
 	t.tryReplacingMembers()
 	t.tryAnswerAlone()
 	t.rejectReplacements()
@@ -32,7 +32,7 @@ func (t *answerMerge) finish() int {
 		for _, u := range spoilt {
 			t.removeMisfit(u)
 		}
-		t.faults = t.schema.Faults(t.data)
+		t.faults = t.findFaults(t.data)
 	}
 	t.data, t.faults, t.changes, t.removed = t.before, faults, nil, 0
 	t.reject("", value.Value{}, reason)
@@ -54,7 +54,7 @@ func (t *answerMerge) tryReplacingMembers() {
 	for _, p := range t.instead {
 		t.assignCleaned(p.tokens, p.v, true)
 	}
-	t.faults = t.schema.Faults(t.data)
+	t.faults = t.findFaults(t.data)
 	if !t.isRootWrong() {
 		t.instead = nil
 		return
@@ -97,7 +97,7 @@ func (t *answerMerge) tryAnswerAlone() {
 		}
 		data, changes, faults := deepCopy(t.data), t.changes, t.faults
 		t.setValue(tokens, alone, true)
-		t.faults = t.schema.Faults(t.data)
+		t.faults = t.findFaults(t.data)
 		if wrong() {
 			t.data, t.changes, t.faults = data, changes, faults
 		}

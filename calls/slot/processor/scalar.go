@@ -62,6 +62,25 @@ func parseTyped(v value.Value, place schema.Place) value.Value {
 	return v
 }
 
+// parseContainer reads a list or an object that was answered as the text of its JSON.
+func parseContainer(v value.Value, place schema.Place) value.Value {
+	text, isText := v.Str()
+	var types []string
+	for _, sub := range place.All {
+		types = append(types, typesOf(sub)...)
+	}
+	if !isText || slices.Contains(types, "string") {
+		return v
+	}
+	read, err := value.ParseJSON([]byte(text))
+	isList := read.Kind() == value.List && slices.Contains(types, "array")
+	isObject := read.Kind() == value.Object && slices.Contains(types, "object")
+	if err == nil && (isList || isObject) {
+		return read
+	}
+	return v
+}
+
 // allowsNull reports whether null is a value of its own at a place.
 func allowsNull(place schema.Place) bool {
 	typed := false

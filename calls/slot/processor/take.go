@@ -81,6 +81,25 @@ func (f *Filling) ApplyDefaults() {
 	}
 }
 
+// ApplyConstants sets missing properties that can have one value only, by const or an enum of one: nobody has to be asked for them.
+func (f *Filling) ApplyConstants() {
+	for range maxRounds {
+		t, found := f.newMerge(Default), false
+		for _, fault := range f.faults {
+			only, ok := onlyValue(fault.Schema)
+			tokens, err := parsePointer(fault.Pointer)
+			isMissing := fault.Keyword == "required" && ok && err == nil
+			if _, has := f.data.At(fault.Pointer); isMissing && !has {
+				found = true
+				t.setValue(tokens, deepCopy(only), true)
+			}
+		}
+		if !found || t.finish() == 0 {
+			return
+		}
+	}
+}
+
 func (f *Filling) defaultOf(fault schema.Fault) (value.Value, bool) {
 	if def, ok := fault.Schema.Get("default"); ok {
 		return def, true

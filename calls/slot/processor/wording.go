@@ -4,6 +4,8 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"it says that the value is not known": "它表示该值未知",
+
 	"%q is not an index of an array":                                    "%q 不是数组的下标",
 	"%v: the array at %q has %d items":                                  "%v：%q 处的数组有 %d 项",
 	"a JSON pointer begins with /":                                      "JSON Pointer 以 / 开头",

@@ -1,0 +1,129 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// faults are how a provider fails, as clients report it.
+var faults = map[string]scripted.Answer{
+	"refused":       {Error: &llm.Error{Unsent: true, Temporary: true, Message: "connection refused"}},
+	"401":           {Error: &llm.Error{Status: http.StatusUnauthorized, Message: "wrong key"}},
+	"429":           {Error: &llm.Error{Status: http.StatusTooManyRequests, Temporary: true}},
+	"500":           {Error: &llm.Error{Status: http.StatusInternalServerError, Temporary: true}},
+	"time":          {Error: &llm.Error{Temporary: true, Message: "no data from the server for 2m"}},
+	"not recorded":  {Error: &llm.Error{Unsent: true, Message: "no recording of this request"}},
+	"broken stream": {Deltas: []llm.Delta{{Text: "{"}}, Error: &llm.Error{Temporary: true, Message: "unexpected EOF"}},
+}
+
+const brokenStream = "broken stream"
+
+type trip struct {
+	City string `json:"city"`
+}
+
+// asking are steps that ask a model; before are the answers before the one that fails, good is one that helps.
+var asking = map[string]struct {
+	step   string
+	before []scripted.Answer
+	good   string
+}{
+	"chat":          {`call: chat, with: {user: hi}`, nil, "hello"},
+	"slot":          {`call: slot, with: {stages: [llm], current_schema: {type: object, required: [city], properties: {city: {type: string}}}}`, nil, `{"/city": "Oslo"}`},
+	"slot, stage 2": {`call: slot, with: {current_schema: {type: object, required: [city], properties: {city: {type: string}}}}`, []scripted.Answer{{Text: "{}"}}, `{"/city": "Oslo"}`},
+	"filling":       {`call: visit, enable_filling: true`, nil, `{"/city": "Oslo"}`},
+	"choice":        {`call: choice, with: {question: which, choices: [{branch: x}, {branch: y}, {branch: z, default: true}]}`, nil, `{"branch": "x", "reason": ""}`},
+	"summary":       {`call: summary, with: {text: All is well.}`, nil, "All is well."},
+	"facts":         {`call: facts, with: {text: All is well.}`, nil, `{"facts": [], "domain": []}`},
+	"agent":         {`call: agent, with: {prompt: Go.}`, nil, "done"},
+}
+
+// TestProviderFaults: a model that fails, fails the step that asks it, whichever call that is; a list of providers goes on with the
+// next one unless something was written; nobody is asked for anything.
+func TestProviderFaults(t *testing.T) {
+	visit := calls.Func("visit", calls.Text{En: "Visits a city.", Zh: "前往城市。"}, func(_ context.Context, _ *calls.Env, p trip) (trip, error) { return p, nil })
+	for call, asks := range asking {
+		for name, fault := range faults {
+			t.Run(call+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				run := func(names string) (*schedulertest.Result, *scripted.Provider) {
+					main := scripted.New(append(append([]scripted.Answer{}, asks.before...), fault, fault, fault, fault)...)
+					flow := `{name: x, llm: ` + names + `, inputs: {type: object}, steps: [{id: a, ` + asks.step + `}]}`
+					return schedulertest.Run(t, flow, schedulertest.With(append(builtin.Calls(), visit)...), schedulertest.Inputs(`{"question": "Where to?"}`),
+						journaled(t), providers(map[string]llm.Provider{"main": main, "backup": scripted.Texts(asks.good, asks.good)})), main
+				}
+				alone, main := run("main")
+				failsAsProvider(t, alone)
+				if n := len(main.Requests()); n != len(asks.before)+1 {
+					t.Errorf("the model that had failed was asked %d times", n)
+				}
+				listed, _ := run("[main, backup]")
+				if name == brokenStream {
+					failsAsProvider(t, listed)
+				} else if listed.Err != nil {
+					t.Errorf("with a second provider: %v", listed.Err)
+				}
+			})
+		}
+	}
+}
+
+// failsAsProvider wants a run that failed, that can be resumed, and that waits for nothing.
+func failsAsProvider(t *testing.T, r *schedulertest.Result) {
+	t.Helper()
+	var waiting *scheduler.Waiting
+	if errors.As(r.Err, &waiting) || kindOf(t, r.Err) != calls.Provider {
+		t.Fatalf("the run ends with %v", r.Err)
+	}
+	for _, ev := range r.Events {
+		if ev.Type == journal.StepWaiting || ev.Type == journal.FlowWaiting {
+			t.Errorf("%s of %s", ev.Type, ev.Step)
+		}
+	}
+	if last := r.Events[len(r.Events)-1]; last.Type != journal.FlowFailed {
+		t.Errorf("the last event is %s", last.Type)
+	}
+}
+
+// TestJudgeFaults: a judge that fails is an error of the check, and a list of judges goes on with the next one.
+func TestJudgeFaults(t *testing.T) {
+	const verdict = `{"criteria": [{"reason": "it does", "met": true}]}`
+	for name, fault := range faults {
+		ask := func(p llm.Provider) (*check.Ruling, error) {
+			services := &check.Services{Provider: func(string) (llm.Provider, error) { return p, nil }}
+			judging := &check.Judging{Criteria: []string{"It is polite."}}
+			return judging.Ask(t.Context(), services, "en", check.Judged{Text: "Please."})
+		}
+		if _, err := ask(scripted.New(fault)); calls.KindOf(err) != calls.Provider {
+			t.Errorf("%s: %v", name, err)
+		}
+		ruling, err := ask(&llm.Chain{Candidates: []llm.Candidate{{Name: "main", Provider: scripted.New(fault)}, {Name: "backup", Provider: scripted.Texts(verdict, verdict)}}})
+		if isFinal := name == brokenStream; isFinal != (err != nil) || err == nil && !ruling.Passed {
+			t.Errorf("%s, with a second judge: %v, %v", name, ruling, err)
+		}
+	}
+}
+
+// TestModelErrorAsks: on_model_error: ask asks for what the model might have found.
+func TestModelErrorAsks(t *testing.T) {
+	for name, fault := range faults {
+		r := schedulertest.Run(t, `{name: x, steps: [{id: a, call: slot, with: {on_model_error: ask, current_schema: {type: object, required: [city]}}}]}`,
+			schedulertest.With(builtin.Calls()...), journaled(t), schedulertest.LLM(scripted.New(fault, fault)))
+		var waiting *scheduler.Waiting
+		if !errors.As(r.Err, &waiting) || !strings.Contains(r.Log(), "step.warning") {
+			t.Errorf("%s: %v", name, r.Err)
+		}
+	}
+}
