@@ -59,10 +59,11 @@ type CallTool struct {
 
 // HTTPTool sends a request by the call http.
 type HTTPTool struct {
-	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the operation." example:"price"`
-	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: what the OpenAPI document says." example:"Returns the price of a bread."`
-	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, an object of path, query, headers and body. Default: those of the operation." example:"{properties: {query: {type: object, properties: {bread: {type: string}}}}}"`
-	With        *value.Map `json:"with" doc:"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys." example:"{openapi: shop.json, operation: getPrice}"`
+	Name          string     `json:"name,omitempty" doc:"Its name for the model. Default: the operation." example:"price"`
+	Description   string     `json:"description,omitempty" doc:"What it does, for the model. Default: what the OpenAPI document says." example:"Returns the price of a bread."`
+	Parameters    *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, an object of path, query, headers and body. Default: those of the operation." example:"{properties: {query: {type: object, properties: {bread: {type: string}}}}}"`
+	ResultHeaders []string   `json:"result_headers,omitempty" doc:"Headers of the answer that the model gets to see beside the body. It sees no others." example:"[retry-after]"`
+	With          *value.Map `json:"with" doc:"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys." example:"{openapi: shop.json, operation: getPrice}"`
 }
 
 // MCPTools are tools of an MCP server; to the model they are SERVER_TOOL.

@@ -67,9 +67,13 @@ type toolPlan struct {
 	flow, call        string // one of them
 	parameters, with  *value.Map
 	llm               calls.ProviderNames // who answers it; empty: who answers the agent
+	resultHeaders     []string            // of an HTTP request, those that the model gets to see
 }
 
-const callHTTP = "http"
+const (
+	callHTTP = "http"
+	callMCP  = "mcp." // the names of tools of MCP servers begin with it
+)
 
 // toolPlans returns the tools of the parameters.
 func (p Params) toolPlans() (plans []toolPlan) {
@@ -96,12 +100,12 @@ func (p Params) toolPlans() (plans []toolPlan) {
 			name = calls.ToolName(text)
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/http/%d", i), name: name, description: t.Description,
-			call: callHTTP, parameters: t.Parameters, with: t.With})
+			call: callHTTP, parameters: t.Parameters, with: t.With, resultHeaders: t.ResultHeaders})
 	}
 	for i, t := range p.Tools.MCP {
 		for j, name := range t.Tools {
 			plans = append(plans, toolPlan{place: fmt.Sprintf("tools/mcp/%d", i), name: calls.ToolName(t.Server + "_" + name),
-				callPlace: fmt.Sprintf("tools/mcp/%d/tools/%d", i, j), call: "mcp." + t.Server + "." + name, with: t.With})
+				callPlace: fmt.Sprintf("tools/mcp/%d/tools/%d", i, j), call: callMCP + t.Server + "." + name, with: t.With})
 		}
 	}
 	return plans
@@ -167,7 +171,10 @@ func (t toolPlan) newTool(ctx context.Context, env *calls.Env) (tool, error) {
 	} else {
 		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
 			output, err := env.Calls.RunCall(calls.WithProviders(ctx, t.llm), t.call, overlayFixed(arguments, t.with))
-			return toolOutput{Value: output}, err
+			if err != nil {
+				return toolOutput{}, err
+			}
+			return toolOutput{Value: value.OfString(t.resultText(output))}, nil
 		}
 		whole, err = t.ofCall(ctx, env, &made)
 	}

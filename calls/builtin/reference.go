@@ -42,6 +42,7 @@ var reference = map[string]string{
 	"What it does, for the model. Default: what the OpenAPI document says.":                                                       "给模型看的用途说明。默认：OpenAPI 文档中的说明。",
 	"JSON Schema of the arguments, an object of path, query, headers and body. Default: those of the operation.":                  "参数的 JSON Schema，即含 path、query、headers 和 body 的对象。默认：操作的参数。",
 	"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys.":                              "调用 http 的固定参数：url，或 openapi 加 operation；以及带密钥的 headers。",
+	"Headers of the answer that the model gets to see beside the body. It sees no others.":                                        "除正文外模型还能看到的响应标头。其他标头不给模型看。",
 	"HTTP requests: path, query, headers and body of the operation are the arguments.":                                            "HTTP 请求：操作的 path、query、headers 和 body 就是参数。",
 	"The name of the server in the settings.":                                                                                     "设置中服务器的名称。",
 	"The names of the tools that the model may use.":                                                                              "模型可以使用的工具名称。",
