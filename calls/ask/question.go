@@ -92,7 +92,9 @@ func (f Field) values() *value.Map {
 	kind := f.kind()
 	choices := []string{}
 	for _, c := range schema.Choices(f.Schema) {
-		choices = append(choices, c.Label)
+		if !c.Value.IsNull() { // that stands for no value
+			choices = append(choices, c.Label)
+		}
 	}
 	values := value.Pairs("name", name, "label", capitalize(name), "article", articleOf(name), "plural", plural, "counted", plural && kind == "number",
 		"question", "", "description", description, "example", f.example(), "unit", f.unit(), "kind", kind, "choices", choices)

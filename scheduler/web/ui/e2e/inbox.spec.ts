@@ -111,3 +111,22 @@ for (const look of looks) {
     await keepScreen(page, "answer", look);
   });
 }
+
+for (const look of looks) {
+  test(`a chat that waits in ${look.language}, ${look.theme}`, async ({ page }) => {
+    await setLook(page, look);
+    await page.goto(`/chat/order?session=waits-${look.language}-${look.theme}`);
+    await page.locator(".say textarea").fill("A large one, please");
+    await page.keyboard.press("Enter");
+    const talk = page.locator(".talk");
+    await expect(talk.locator(".asks")).toBeVisible();
+    await page.locator(".say textarea").fill("Ningbo");
+    await page.keyboard.press("Enter");
+    await expect(talk.locator(".asks")).toContainText("count");
+    await page.locator(".say textarea").fill("plenty");
+    await page.keyboard.press("Enter");
+    await expect(talk.locator(".asks")).toContainText("I could not find");
+    await expectAccessible(page);
+    await keepScreen(page, "waits", look);
+  });
+}

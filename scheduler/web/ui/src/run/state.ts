@@ -243,6 +243,7 @@ function addStepEvent(s: RunState, st: StepState, type: string, data: Partial<Sc
       openSpan(st, "wait", s.lastTime);
       break;
     case "step.answered":
+      if (data.message) st.hasNewAnswers = true;
       if (Object.keys((data.answers as object | undefined) ?? {}).some((pointer) => !isMasked(pointer, data.masked ?? []))) st.hasNewAnswers = true;
       break;
     case "step.skipped":

@@ -136,7 +136,7 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
     const wait = waits.current.get(run)!;
     try {
       const given = (await api.post("/api/v1/runs/{id}/answers", { path: { id: run }, body: { message, seen: wait.seen } })) as Schemas["Accepted"];
-      setExchanges((all) => ({ ...all, [run]: [...(all[run] ?? []), { asked: told[run] ?? wait.question, mine: message }] }));
+      setExchanges((all) => ({ ...all, [run]: [...(all[run] ?? []), { asked: told[run] || wait.question, mine: message }] }));
       setTold((all) => ({ ...all, [run]: given.text ?? "" }));
       wait.reload();
       return true;
