@@ -123,7 +123,7 @@ var layers = map[string][]string{
 	"scheduler/server":          {"scheduler/telemetry", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
 	"scheduler/web":             {},
 	"scheduler/server/openai":   {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/store", "calls", "llm", "llm/value"},
-	"scheduler/server/mcp":      {"scheduler", "scheduler/journal", "scheduler/service", "calls", "calls/schema", "llm/value"},
+	"scheduler/server/mcp":      {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "calls/schema", "llm/value"},
 	"scheduler/server/notify":   {"scheduler/journal", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/value"},
 	"scheduler/server/triggers": {"scheduler/flow", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/prompt", "llm/value"},
 	"scheduler/server/store":    {"calls", "calls/pgdb", "calls/sqlitefile", "llm/value"},

@@ -31,8 +31,8 @@ a template. With --jsonl every line {"id", "with", "vars"?, "llm"?} gives one li
 {"id", "output"} or {"id", "error": {"kind", "message"}}, in order, with "warnings":
 [{"code", "text", "source"?}] where the call has warned of something. llm scripts the
 model's answers ({"text"}, {"json"} or {"error"}), without it the provider of the
-settings is asked; vars is what the call sees (question, inputs, history, summary,
-facts, vars, language, user, session, sessions, now).
+settings is asked; vars is what the call sees (question, conversation, inputs,
+history, summary, facts, vars, language, user, session, sessions, now).
 Lines share nothing but the memory store of the state directory. Exit code 0 when
 every line was answered, errors included.`,
 		Example: strings.Trim(`

@@ -9,10 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/jsonc"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -27,17 +29,19 @@ type runFlags struct {
 	inputs    []string
 	inputFile string
 	question  string
-	provider  string
-	user      string
-	labels    []string
-	now       string
-	seed      uint64
-	ephemeral bool
-	record    bool
-	replay    bool
-	on        string
-	detach    bool
-	show      showFlags
+	// conversation is the file of the messages before the question.
+	conversation string
+	provider     string
+	user         string
+	labels       []string
+	now          string
+	seed         uint64
+	ephemeral    bool
+	record       bool
+	replay       bool
+	on           string
+	detach       bool
+	show         showFlags
 }
 
 func newRun(a *app) *cobra.Command {
@@ -63,6 +67,7 @@ to go on), 130 interrupted.`,
   scheduler run flow.yaml --question "What is the weather in Hangzhou?"
   scheduler run flow.yaml -i city=Hangzhou -i days=3 -i notes=@notes.txt
   scheduler run flow.yaml --input inputs.json --outputs
+  scheduler run flow.yaml --question "And tomorrow?" --conversation before.yaml
   scheduler run flow.yaml --explain=answer
   scheduler run flow.yaml --on temporal://127.0.0.1:7233
   scheduler run flow.yaml --json | jq -c 'select(.type == "step.finished")'`, "\n"),
@@ -80,6 +85,7 @@ to go on), 130 interrupted.`,
 	flags.StringArrayVarP(&f.inputs, "set-input", "i", nil, "an input, `key=value` or key=@file; typed by the flow's input schema")
 	flags.StringVar(&f.inputFile, "input", "", "read the inputs from a JSON `file`, - for stdin; -i goes over it")
 	flags.StringVar(&f.question, "question", "", "the input question")
+	flags.StringVar(&f.conversation, "conversation", "", "read the messages before the question from a JSON or YAML `file`, - for stdin: a list of {role, content}")
 	flags.StringVar(&f.provider, "llm", "", "the model provider's `name`, or main,backup to ask the next one when one fails (default: llm of step and flow, then the setting llm.default)")
 	flags.StringVar(&f.user, "user", "", "whose run it is: run.user in the flow, the label owner in the journal")
 	flags.StringArrayVar(&f.labels, "label", nil, "a `name=value` that runs list finds the run by")
@@ -120,6 +126,10 @@ func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
+	conversation, err := a.readConversation(flow, f)
+	if err != nil {
+		return err
+	}
 	now, err := parseTime(f.now)
 	if err != nil {
 		return err
@@ -136,7 +146,7 @@ func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 		return err
 	}
 	started, notes, err := a.service.NewSession(ctx, service.Principal{User: f.user}, service.StartRequest{
-		Flow: flow, Inputs: inputs, Provider: f.provider, Mode: f.cassetteMode(), Now: now, Seed: f.seed, On: on,
+		Flow: flow, Inputs: inputs, Conversation: conversation, Provider: f.provider, Mode: f.cassetteMode(), Now: now, Seed: f.seed, On: on,
 		Strict: f.show.strict, Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(), StartedBy: startedByCLI, Labels: labels,
 	})
 	a.printNotes(notes)
@@ -210,6 +220,26 @@ func (a *app) readInputs(ctx context.Context, flow *flow.Flow, f *runFlags) (val
 		return value.Value{}, usageError(err)
 	}
 	return checked, nil
+}
+
+// readConversation reads the messages of --conversation.
+func (a *app) readConversation(flow *flow.Flow, f *runFlags) (value.Value, error) {
+	if f.conversation == "" {
+		return value.Value{}, nil
+	}
+	text, err := a.ReadFile(f.conversation)
+	if err != nil {
+		return value.Value{}, usageError(wording.Errorf("reading --conversation: %w", err))
+	}
+	messages, err := yaml.ParseValue(text)
+	if err != nil {
+		return value.Value{}, usageError(wording.Errorf("--conversation: %s:%w", f.conversation, err))
+	}
+	if err := calls.CheckConversation(messages); err != nil {
+		return value.Value{}, usageError(wording.Errorf("--conversation: %s: %w", f.conversation, err))
+	}
+	a.printNotes(service.ConversationIgnored(flow, messages))
+	return messages, nil
 }
 
 // askInputs asks a person for inputs that are missing, and adds them.

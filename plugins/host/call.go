@@ -48,7 +48,8 @@ func (p *plugin) newDefinition(f *manifest.Function) (calls.Definition, error) {
 	if !f.Init { // else the plugin makes the input, and tells nothing of it
 		origins = calls.ParamsAsInput
 	}
-	return calls.Definition{Info: info, Origins: origins, New: func(params value.Value) (calls.CoreCall, error) {
+	reads := func(value.Value) bool { return true } // what a step sees goes to the plugin that asks for it
+	return calls.Definition{Info: info, Origins: origins, ReadsConversation: reads, New: func(params value.Value) (calls.CoreCall, error) {
 		if params.IsNull() {
 			params = value.OfMap(nil)
 		}

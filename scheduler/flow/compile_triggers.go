@@ -45,6 +45,7 @@ func (u *unit) compileTriggers() {
 			w.Header = cmp.Or(w.Header, trigger.DefaultHeader)
 		}
 		w.Inputs = u.compileTriggerInputs(k.itself, k.Inputs, "webhook")
+		w.Conversation = u.compileConversation(k)
 		u.checkTriggerID(k.ID, seen)
 		t.Webhooks = append(t.Webhooks, w)
 	}
@@ -54,6 +55,14 @@ func (u *unit) compileTriggers() {
 func (u *unit) compileTriggerInputs(of keyPlace, k anyKey, scope string) *Param {
 	in := &triggerInputs{of: of, inputs: k, scope: scope}
 	in.param = u.compileOptional(k, &in.uses)
+	u.triggers = append(u.triggers, in)
+	return in.param
+}
+
+// compileConversation compiles the conversation of a webhook, whose names are checked later.
+func (u *unit) compileConversation(k *webhookKeys) *Param {
+	in := &triggerInputs{of: k.itself, scope: "webhook", isConversation: true}
+	in.param = u.compileOptional(k.Conversation, &in.uses)
 	u.triggers = append(u.triggers, in)
 	return in.param
 }

@@ -40,6 +40,9 @@ type Flow struct {
 	// LLM are the names of the model providers, in the order in which they are asked; empty leaves
 	// them to who runs the flow.
 	LLM []string
+	// ReadsConversation is set if a template, a call or a sub-flow reads the messages that came before
+	// the question. A flow that reads none sees the question alone.
+	ReadsConversation bool
 	// Plugins are the names of the plugins that the flow wants.
 	Plugins []string
 	// Files are the other files that it needs, by their paths: those of !file and of

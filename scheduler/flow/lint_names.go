@@ -123,7 +123,7 @@ func (u *unit) lintReserved(v templateView, use nameUse, name string) {
 		u.lintPath(use, keySchema("type", "string"), wording.Same(name))
 	case "facts":
 		u.lintPath(use, keySchema("type", "array"), wording.Same(name))
-	case "conversation":
+	case conversationName:
 		u.lintPath(use, conversationShape, wording.Same(name))
 	case "history":
 		u.lintPath(use, keySchema("type", "array", "items", recordShape), wording.Same(name))
@@ -400,6 +400,7 @@ func (u *unit) lintPresence(use stepUse, from *stepUnit) {
 // completeFlow makes what others ask of a flow that is good.
 func (u *unit) completeFlow() {
 	u.flow.byID = u.byID
+	u.flow.ReadsConversation = u.readsConversation()
 	if u.flow.Outputs != nil {
 		u.flow.outputs = u.shapeOfParam(u.flow.Outputs)
 	}

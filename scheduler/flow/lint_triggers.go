@@ -70,7 +70,9 @@ func (u *unit) lintTriggers() {
 			}
 			u.add(use.pos(), "%s is not known here", use.Path[0]).hint("the inputs of a %s know %s alone", in.scope, in.scope)
 		}
-		u.lintTriggerInputs(in)
+		if !in.isConversation {
+			u.lintTriggerInputs(in)
+		}
 	}
 }
 

@@ -328,7 +328,7 @@ func (u *unit) shapeOfPath(path []string) value.Value {
 		doc = u.steps[i].Output
 	} else if path[0] == "inputs" {
 		doc = u.flow.Inputs.Doc()
-	} else if path[0] == "conversation" {
+	} else if path[0] == conversationName {
 		doc = conversationShape
 	} else if path[0] == "question" {
 		doc = keySchema("type", "string")

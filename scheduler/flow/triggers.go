@@ -38,6 +38,8 @@ type Webhook struct {
 	Secret string
 	// Inputs are templates over webhook; nil for none.
 	Inputs *Param
+	// Conversation is a template over webhook of the messages before the question; nil for none.
+	Conversation *Param
 	// User is whose runs those are; "" is no particular user.
 	User string
 }

@@ -102,6 +102,8 @@ type triggerInputs struct {
 	// scope is the one name that its templates know: schedule or webhook.
 	scope string
 	uses  []nameUse
+	// isConversation is set for messages, which are no inputs.
+	isConversation bool
 }
 
 // resolvePath returns the path of a file that the flow names, with the directory that it

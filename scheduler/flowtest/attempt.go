@@ -136,7 +136,7 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	e.Models = a.candidates
 	e.NewRunID = func() string { return fmt.Sprintf("test-%d-%d", c.index+1, a.number) }
 	e.Seed = seed + uint64(a.number) - 1
-	e.Until, e.Owner = c.Until, scheduler.Owner{User: c.User}
+	e.Until, e.Conversation, e.Owner = c.Until, c.Conversation, scheduler.Owner{User: c.User}
 	e.Journal = nil
 	if len(c.Answers) > 0 || len(c.State) > 0 {
 		e.Journal = o.Journal()

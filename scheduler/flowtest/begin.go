@@ -36,7 +36,11 @@ func recordState(ctx context.Context, e *scheduler.StepExecutor, c *suite.Case, 
 		return err
 	}
 	inputs = c.Flow.Inputs.ApplyDefaults(inputs)
-	events := []*journal.Event{{Type: journal.FlowStarted, Data: &journal.Data{Flow: c.Flow.Name, Inputs: &inputs}}}
+	started := &journal.Data{Flow: c.Flow.Name, Inputs: &inputs}
+	if len(c.Conversation.List()) > 0 {
+		started.Conversation = &c.Conversation
+	}
+	events := []*journal.Event{{Type: journal.FlowStarted, Data: started}}
 	for i := range c.State {
 		events = append(events, endedEvents(&c.State[i])...)
 	}

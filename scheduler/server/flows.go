@@ -110,13 +110,14 @@ type FlowID struct {
 // flowBody is a flow.
 type flowBody struct {
 	FlowItem
-	Language string        `json:"language,omitempty"`
-	Inputs   value.Value   `json:"inputs,omitzero" doc:"The JSON Schema of the inputs."`
-	Outputs  []string      `json:"outputs,omitempty" doc:"The names of the outputs."`
-	Steps    []stepItem    `json:"steps" nullable:"false"`
-	Triggers []triggerItem `json:"triggers" nullable:"false" doc:"What starts runs of the flow by itself."`
-	Problems []ProblemBody `json:"problems" nullable:"false"`
-	Model    bool          `json:"model" doc:"Whether it is a model of /v1."`
+	Language          string        `json:"language,omitempty"`
+	Inputs            value.Value   `json:"inputs,omitzero" doc:"The JSON Schema of the inputs."`
+	Outputs           []string      `json:"outputs,omitempty" doc:"The names of the outputs."`
+	Steps             []stepItem    `json:"steps" nullable:"false"`
+	Triggers          []triggerItem `json:"triggers" nullable:"false" doc:"What starts runs of the flow by itself."`
+	Problems          []ProblemBody `json:"problems" nullable:"false"`
+	Model             bool          `json:"model" doc:"Whether it is a model of /v1."`
+	ReadsConversation bool          `json:"reads_conversation" doc:"Whether it reads the messages before the question; else a chat gives it the last message only."`
 }
 
 // stepItem is a step of a flow.
@@ -178,6 +179,7 @@ func (s *Server) getFlow(ctx context.Context, in *FlowID) (*getFlowOutput, error
 	}
 	out := flowBody{FlowItem: flowItemOf(found), Steps: []stepItem{}, Triggers: []triggerItem{}, Problems: s.problemBodies(ctx, found.Problems)}
 	if f := found.Flow; f != nil {
+		out.ReadsConversation = service.ReadsConversation(f)
 		out.Language, out.Inputs, out.Model = f.Language, f.Inputs.Doc(), s.openai.IsModel(f)
 		if f.Outputs != nil {
 			for _, m := range f.Outputs.Map {

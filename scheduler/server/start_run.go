@@ -17,11 +17,12 @@ import (
 
 // StartOptions are what a run begins with beside its flow.
 type StartOptions struct {
-	Inputs  value.Value       `json:"inputs,omitempty" doc:"The inputs of the flow, an object."`
-	Session string            `json:"session,omitempty" maxLength:"200" doc:"The conversation that the run belongs to."`
-	User    string            `json:"user,omitempty" maxLength:"200" doc:"Whose run it is: run.user in the flow. The run is bound to that user, as with a token of theirs. Needs the scope runs:as; a token of a user begins runs of that user alone."`
-	LLM     string            `json:"llm,omitempty" doc:"The name of a model provider; the flow's and the setting's by default."`
-	Labels  map[string]string `json:"labels,omitempty" doc:"Names and values that runs are found by."`
+	Inputs       value.Value       `json:"inputs,omitempty" doc:"The inputs of the flow, an object."`
+	Conversation value.Value       `json:"conversation,omitzero" doc:"The messages before the question, oldest first: {role, content}, with names and tool calls as in /v1."`
+	Session      string            `json:"session,omitempty" maxLength:"200" doc:"The conversation that the run belongs to."`
+	User         string            `json:"user,omitempty" maxLength:"200" doc:"Whose run it is: run.user in the flow. The run is bound to that user, as with a token of theirs. Needs the scope runs:as; a token of a user begins runs of that user alone."`
+	LLM          string            `json:"llm,omitempty" doc:"The name of a model provider; the flow's and the setting's by default."`
+	Labels       map[string]string `json:"labels,omitempty" doc:"Names and values that runs are found by."`
 }
 
 // StartHead are the headers and parameters of a start.
@@ -57,6 +58,7 @@ type startedRun struct {
 type startRunOutput struct {
 	Status   int
 	Location string `header:"Location"`
+	Ignored  string `header:"Scheduler-Ignored" doc:"What of the request the flow does not read: conversation."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true where the run was begun by an earlier request."`
 	Body     shaped[startedRun]
 }
@@ -84,7 +86,10 @@ func (s *Server) startOnce(ctx context.Context, id string, o *StartOptions, head
 		}
 	}
 	begin := func(ctx context.Context, run string) (value.Value, error) { return s.beginRun(ctx, run, id, o) }
-	out := &startRunOutput{}
+	if err := calls.CheckConversation(o.Conversation); err != nil {
+		return nil, err
+	}
+	out := &startRunOutput{Ignored: s.ignoredOf(id, o)}
 	var err error
 	if head.Key == "" {
 		out.Body.Value, err = begin(ctx, service.NewRunID())
@@ -104,6 +109,15 @@ func (s *Server) startOnce(ctx context.Context, id string, o *StartOptions, head
 		return out, s.awaitEnd(ctx, run, wait, out)
 	}
 	return out, nil
+}
+
+// ignoredOf names what a start gives that the flow does not read; "" for nothing.
+func (s *Server) ignoredOf(id string, o *StartOptions) string {
+	found, err := s.library.Flow(id)
+	if err != nil || found.Flow == nil || len(service.ConversationIgnored(found.Flow, o.Conversation)) == 0 {
+		return ""
+	}
+	return "conversation"
 }
 
 // hashOf returns the hash of what a start asks for.
@@ -130,11 +144,12 @@ func (s *Server) beginRun(ctx context.Context, run, id string, o *StartOptions) 
 		return value.Value{}, err
 	}
 	notes, err := s.dispatcher.Start(ctx, p, service.StartRequest{
-		ID: run, Flow: found.Flow, Inputs: inputs, Provider: o.LLM, StartedBy: service.StartedByAPI, Session: o.Session, Labels: o.Labels,
+		ID: run, Flow: found.Flow, Inputs: inputs, Conversation: o.Conversation, Provider: o.LLM, StartedBy: service.StartedByAPI, Session: o.Session, Labels: o.Labels,
 	}, 0)
 	if err != nil {
 		return value.Value{}, err
 	}
+	notes = append(service.ConversationIgnored(found.Flow, o.Conversation), notes...)
 	notes = append(service.UnknownInputs(found.Flow, o.Inputs.Map()), notes...)
 	return s.startedDoc(ctx, run, found.ID, notes)
 }

@@ -45,6 +45,7 @@ var _ = wording.Add(wording.Catalog{
 	"run %s: %w":      "运行 %s：%w",
 	"schedule %s: %w": "定时 %s：%w",
 	"the inputs of the trigger are not a map":        "触发器的 inputs 不是映射",
+	"the conversation of the trigger: %w":            "触发器的 conversation：%w",
 	"the inputs of the trigger: %w":                  "触发器的 inputs：%w",
 	"there is no schedule %q":                        "没有定时 %q",
 	"there is no webhook %q of a flow %q":            "没有 webhook %q（流程 %q）",

@@ -41,15 +41,17 @@ type CallRequest struct {
 
 // CallVars is what a single call sees.
 type CallVars struct {
-	Question string               `json:"question"`
-	Inputs   value.Value          `json:"inputs"`
-	History  []calls.FinishedStep `json:"history"`
-	Summary  string               `json:"summary"`
-	Facts    []string             `json:"facts"`
-	Vars     *value.Map           `json:"vars"`
-	Language string               `json:"language"`
-	User     string               `json:"user"`
-	Session  string               `json:"session"`
+	Question string `json:"question"`
+	// Conversation is the list of messages before the question; null is none.
+	Conversation value.Value          `json:"conversation"`
+	Inputs       value.Value          `json:"inputs"`
+	History      []calls.FinishedStep `json:"history"`
+	Summary      string               `json:"summary"`
+	Facts        []string             `json:"facts"`
+	Vars         *value.Map           `json:"vars"`
+	Language     string               `json:"language"`
+	User         string               `json:"user"`
+	Session      string               `json:"session"`
 	// Sessions is all for the history of every session of the user, else "".
 	Sessions string `json:"sessions"`
 	// Now is the time of the call's clock; zero is the clock of the machine.
@@ -61,7 +63,7 @@ const allSessions = "all"
 
 // varNames lists the members of vars.
 func varNames() []string {
-	return []string{"question", "inputs", "history", "summary", "facts", "vars", "language", "user", "session", "sessions", "now"}
+	return []string{"question", "conversation", "inputs", "history", "summary", "facts", "vars", "language", "user", "session", "sessions", "now"}
 }
 
 // ParseCall reads a request {"with", "vars"?, "llm"?}, in which llm scripts the answers of
@@ -94,7 +96,10 @@ func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, 
 	if s := r.Vars.Sessions; s != "" && s != allSessions {
 		return nil, calls.Errorf(calls.Invalid, "vars.sessions is %q", s).WithHint("write all for those of every session, or leave it out")
 	}
-	var err error
+	err := calls.CheckConversation(r.Vars.Conversation)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "vars.%w", err)
+	}
 	if script, _ := doc.Get("llm"); !script.IsNull() {
 		r.LLM, err = s.parts.Script(value.OfList(members.LLM...))
 		if err != nil {
@@ -208,7 +213,7 @@ func (v *CallVars) callVars(language string) *calls.Vars {
 		now = time.Now()
 	}
 	return &calls.Vars{
-		Inputs: inputs, Question: v.Question, Resolved: maps.Collect(v.Vars.All()), Language: language, Now: now,
+		Inputs: inputs, Question: v.Question, Conversation: v.Conversation, Resolved: maps.Collect(v.Vars.All()), Language: language, Now: now,
 		Scope:    calls.Scope{User: v.User, Session: v.Session, AllSessions: v.Sessions == allSessions},
 		Upstream: calls.FixedUpstream{Steps: v.History, SummaryText: v.Summary, FactList: v.Facts},
 	}

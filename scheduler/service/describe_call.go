@@ -104,6 +104,9 @@ func exampleVars(v *calls.Vars) *value.Map {
 			vars.Set(one.name, value.OfString(one.text))
 		}
 	}
+	if len(v.Conversation.List()) > 0 {
+		vars.Set("conversation", v.Conversation)
+	}
 	if v.Inputs.Kind() == value.Object {
 		vars.Set("inputs", v.Inputs)
 	}

@@ -41,8 +41,11 @@ func (s *Service) Lint(files []string) (flow.Problems, []Note, error) {
 	}
 	var all flow.Problems
 	for _, file := range files {
-		_, problems := loader.Load(file)
+		f, problems := loader.Load(file)
 		all = append(all, problems...)
+		if f != nil {
+			notes = append(notes, LastMessageOnly(f)...)
+		}
 	}
 	for _, p := range loader.LintLanguages() {
 		if !slices.Contains(all, p) { // a flow may use the text

@@ -20,6 +20,8 @@ type StartRequest struct {
 	Flow *flow.Flow
 	// Inputs are those that [CheckInputs] returned.
 	Inputs value.Value
+	// Conversation is the list of messages that the caller sent before the question; null is none.
+	Conversation value.Value
 	// Provider is the name of a model provider, or those of several, as [llm.ParseNames] reads them;
 	// "" is the choice of the flow and the settings.
 	Provider string
@@ -158,6 +160,7 @@ func (s *Service) newExecutor(p Principal, r *StartRequest, carriesOut bool) (*s
 	if r.isRepeatable() && !r.Now.IsZero() {
 		e.Stopwatch = e.Env.Clock
 	}
+	e.Conversation = r.Conversation
 	e.Owner, e.Labels, e.Root = p.Owner(), labels, s.projectDir()
 	e.Options = value.Must(runOptions{
 		LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: e.Root, Bound: p.Bound, Strict: r.Strict,
@@ -193,7 +196,15 @@ func (r *StartRequest) repeatedID() string {
 	if !r.isRepeatable() {
 		return ""
 	}
-	return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", r.Seed, r.Now.Format(time.RFC3339Nano), r.Inputs)).String()
+	return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", r.Seed, r.Now.Format(time.RFC3339Nano), r.named())).String()
+}
+
+// named returns the inputs, with the conversation if there is one: what tells repeatable runs apart.
+func (r *StartRequest) named() value.Value {
+	if len(r.Conversation.List()) == 0 {
+		return r.Inputs
+	}
+	return value.OfList(r.Inputs, r.Conversation)
 }
 
 // runLabels returns those of the run.

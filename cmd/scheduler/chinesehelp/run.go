@@ -85,6 +85,7 @@ to go on), 130 interrupted.`: `运行一个流程。to_user 步骤的文本以�
 	"the model provider's `name`, or main,backup to ask the next one when one fails (default: llm of step and flow, then the setting llm.default)": "模型服务商的 `name`；写 main,backup 则在前者失败时改问后者（默认为步骤和流程的 llm，其次为设置 llm.default）",
 	"the `time` of the run's clock, RFC 3339 or 2006-01-02T15:04:05 (default: now)":                                                                "运行的时钟的 `time`，RFC 3339 或 2006-01-02T15:04:05（默认为现在）",
 	"the input question": "输入 question",
+	"read the messages before the question from a JSON or YAML `file`, - for stdin: a list of {role, content}":                        "从 JSON 或 YAML `文件` 读取问题之前的消息，- 表示标准输入：{role, content} 的列表",
 	"keep the run in FLOW.cassette.yaml, as llm.mode record does: all that models, servers, tools and the memory answer":              "把运行保存到 FLOW.cassette.yaml，同 llm.mode record：包括模型、服务器、工具和记忆给出的一切",
 	"play the run of these inputs from FLOW.cassette.yaml, as llm.mode replay does: at its time, without network, plugins and memory": "从 FLOW.cassette.yaml 播放使用这些输入的运行，同 llm.mode replay：用其当时的时间，不用网络、插件和记忆",
 	"seed of the run's random numbers":                                      "运行的随机数的种子",

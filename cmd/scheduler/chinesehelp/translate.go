@@ -85,14 +85,14 @@ a template. With --jsonl every line {"id", "with", "vars"?, "llm"?} gives one li
 {"id", "output"} or {"id", "error": {"kind", "message"}}, in order, with "warnings":
 [{"code", "text", "source"?}] where the call has warned of something. llm scripts the
 model's answers ({"text"}, {"json"} or {"error"}), without it the provider of the
-settings is asked; vars is what the call sees (question, inputs, history, summary,
-facts, vars, language, user, session, sessions, now).
+settings is asked; vars is what the call sees (question, conversation, inputs,
+history, summary, facts, vars, language, user, session, sessions, now).
 Lines share nothing but the memory store of the state directory. Exit code 0 when
 every line was answered, errors included.`: `不用流程，运行一个调用。参数按原样使用：其中没有模板。用 --jsonl 时，每行
 {"id", "with", "vars"?, "llm"?} 依次得到一行 {"id", "output"} 或
 {"id", "error": {"kind", "message"}}；调用给出警告时还有
 "warnings": [{"code", "text", "source"?}]。llm 预先写好模型的回答（{"text"}、{"json"} 或
-{"error"}），没有它时询问设置中的服务商；vars 是调用能看到的内容（question、inputs、
+{"error"}），没有它时询问设置中的服务商；vars 是调用能看到的内容（question、conversation、inputs、
 history、summary、facts、vars、language、user、session、now）。
 各行之间只共用状态目录中的记忆库。每行都得到应答（包括错误）时，退出码为 0。`,
 	"requests, one JSON object per line, a `file`, - for stdin":                  "请求的 `file`，每行一个 JSON 对象，- 表示标准输入",

@@ -401,7 +401,7 @@ func (s *Server) Log(ctx context.Context, req *proto.LogRequest) (*proto.LogRepl
 func VarsOf(v *calls.Vars) func() (value.Value, error) {
 	return sync.OnceValues(func() (value.Value, error) {
 		doc, err := value.Of(value.Pairs(
-			"inputs", v.Inputs, "question", v.Question, "vars", v.Resolved, "summary", v.Summary(),
+			"inputs", v.Inputs, "question", v.Question, "conversation", value.OfList(v.Conversation.List()...), "vars", v.Resolved, "summary", v.Summary(),
 			"facts", v.Facts(), "history", v.History(), "run", v.Run,
 			"step", value.Pairs("id", v.Step.ID, "name", v.Step.Name, "description", v.Step.Description),
 		))

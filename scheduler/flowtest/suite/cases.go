@@ -132,6 +132,7 @@ func (c *caseReader) merged() settingKeys {
 	k.Until, k.Now, k.Timeout = cmp.Or(own.Until, d.Until), cmp.Or(own.Now, d.Now), cmp.Or(own.Timeout, d.Timeout)
 	k.Answers, k.Seed, k.Repeat = cmp.Or(own.Answers, d.Answers), cmp.Or(own.Seed, d.Seed), cmp.Or(own.Repeat, d.Repeat)
 	k.Pass, k.Threshold = cmp.Or(own.Pass, d.Pass), cmp.Or(own.Threshold, d.Threshold)
+	k.Conversation = given(own.Conversation, d.Conversation)
 	k.Skip, k.LLM, k.Memory, k.State = given(own.Skip, d.Skip), given(own.LLM, d.LLM), given(own.Memory, d.Memory), given(own.State, d.State)
 	return k
 }
@@ -318,6 +319,10 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect 
 	}
 	var ok bool
 	made.Inputs, ok = c.inputs(f, row)
+	if !ok {
+		return nil
+	}
+	made.Conversation, ok = c.conversation(row)
 	if !ok {
 		return nil
 	}

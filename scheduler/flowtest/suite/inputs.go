@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -40,6 +41,28 @@ func (c *caseReader) inputs(f *loadedFlow, row *datasetRow) (value.Value, bool) 
 		}
 	}
 	return v, problems == nil
+}
+
+// conversation returns the messages before the question, and reports whether they have the shape of some.
+func (c *caseReader) conversation(row *datasetRow) (value.Value, bool) {
+	if c.settings.Conversation.IsNull() {
+		return value.Value{}, true
+	}
+	place := c.place("conversation")
+	node, _, _ := yaml.Walk(c.root, place)
+	rowValue := value.Value{}
+	if row != nil {
+		rowValue = value.OfMap(row.cells)
+	}
+	messages, ok := c.render(node, rowValue)
+	if !ok {
+		return value.Value{}, false
+	}
+	if err := calls.CheckConversation(messages); err != nil {
+		c.reportOnce(c.at(place), wording.OfError(err), wording.Of(calls.HintOf(err)))
+		return value.Value{}, false
+	}
+	return messages, true
 }
 
 // reportMissing reports an input that the flow requires and nothing sets.

@@ -67,6 +67,8 @@ type Case struct {
 	Loader   *flow.Loader
 	// Inputs are those of the case, an object. The flow's schema has them, without its defaults.
 	Inputs value.Value
+	// Conversation is the list of messages before the question; null is none.
+	Conversation value.Value
 	// Until is the step at which the run stops: when its prompt is made and before its model is asked; "" is the end.
 	Until    string
 	UntilPos flow.Position

@@ -12,7 +12,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -160,12 +162,33 @@ func (c *client) flowTool(name string, f *service.LibraryFlow) *tool {
 	return &tool{
 		about: &sdk.Tool{
 			Name: name, Title: cmp.Or(f.Flow.Name, f.ID), Description: f.Flow.Description,
-			InputSchema: objectSchema(f.Flow.Inputs.Doc()), OutputSchema: runSchema(f.Flow.OutputSchema()),
+			InputSchema: objectSchema(argumentsSchema(f.Flow)), OutputSchema: runSchema(f.Flow.OutputSchema()),
 		},
 		call: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return c.newTurn(r).runFlow(ctx, f)
 		},
 	}
+}
+
+// conversationArgument is the argument of a flow's tool that is no input: the messages before the question.
+const conversationArgument = "conversation"
+
+// takesConversation reports whether the tool of a flow takes the messages before the question: the flow reads them, and
+// has no input of that name.
+func takesConversation(f *flow.Flow) bool {
+	properties, _ := f.Inputs.Doc().Get("properties")
+	_, isInput := properties.Get(conversationArgument)
+	return f.ReadsConversation && !isInput
+}
+
+// argumentsSchema returns the schema of the arguments of a flow's tool: its inputs, and the conversation.
+func argumentsSchema(f *flow.Flow) value.Value {
+	if !takesConversation(f) {
+		return f.Inputs.Doc()
+	}
+	return schema.WithProperty(f.Inputs.Doc(), conversationArgument, value.OfMap(value.Pairs(
+		"type", "array", "items", value.OfMap(value.Pairs("type", "object")),
+		"description", "The messages of the chat before this question, oldest first: {role, content}.")))
 }
 
 // answerTool returns the tool that answers what a run waits for.

@@ -37,6 +37,16 @@ func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallTo
 	if err != nil {
 		return failureResult(err, ""), nil
 	}
+	var conversation value.Value
+	if takesConversation(f.Flow) && inputs.Map() != nil {
+		conversation, _ = inputs.Get(conversationArgument)
+		given := inputs.Map().Clone()
+		given.Delete(conversationArgument)
+		inputs = value.OfMap(given)
+	}
+	if err := calls.CheckConversation(conversation); err != nil {
+		return failureResult(err, ""), nil
+	}
 	properties, _ := f.Flow.Inputs.Doc().Get("properties")
 	if _, wantsUser := properties.Get("user"); wantsUser && t.by.User != "" {
 		if _, isGiven := inputs.Get("user"); !isGiven {
@@ -49,7 +59,7 @@ func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallTo
 	}
 	t.run, t.steps = service.NewRunID(), len(f.Flow.Steps)
 	_, err = t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
-		ID: t.run, Flow: f.Flow, Inputs: inputs, StartedBy: service.StartedByMCP,
+		ID: t.run, Flow: f.Flow, Inputs: inputs, Conversation: conversation, StartedBy: service.StartedByMCP,
 	}, 0)
 	if err != nil && ctx.Err() == nil {
 		return failureResult(err, t.run), nil

@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // How the fields of a request are handled. A field that an input of the flow is named after becomes that input. Of the
@@ -108,7 +109,7 @@ func (in *request) ignoredFields(f *flow.Flow) (ignored []string) {
 			ignored = append(ignored, value.Truncate(name, 80))
 		}
 	}
-	isRead := f == nil || isInput(f, "messages") || isInput(f, "history")
+	isRead := f == nil || service.ReadsConversation(f)
 	if !isRead && len(in.messages.List()) > 1 {
 		ignored = append(ignored, "messages")
 	}

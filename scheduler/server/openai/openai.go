@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -49,21 +48,8 @@ type Caller struct {
 	Language string
 }
 
-// filledInputs are the inputs that a request fills by itself.
-func filledInputs() []string { return []string{"question", "messages", "history", "user"} }
-
 // IsModel reports whether a flow needs no other inputs than those that a conversation has.
-func (*API) IsModel(f *flow.Flow) bool {
-	given := f.Inputs.ApplyDefaults(value.OfMap(nil))
-	required, _ := f.Inputs.Doc().Get("required")
-	for _, name := range required.List() {
-		key, _ := name.Str()
-		if _, ok := given.Get(key); !ok && !slices.Contains(filledInputs(), key) {
-			return false
-		}
-	}
-	return true
-}
+func (*API) IsModel(f *flow.Flow) bool { return service.IsModel(f) }
 
 // Model is a flow in the list of models.
 type Model struct {

@@ -115,7 +115,7 @@ func (in *request) flowInputs(f *flow.Flow, user string) *value.Map {
 	if at >= 0 {
 		inputs.Set("question", value.OfString(textOf(list[at])))
 	}
-	given := value.Pairs("messages", in.messages, "history", value.OfList(slices.Delete(slices.Clone(list), max(at, 0), at+1)...))
+	given := value.Pairs("messages", in.messages, "history", in.conversation())
 	if _, isGiven := inputs.Get("user"); !isGiven && user != "" {
 		given.Set("user", value.OfString(user))
 	}
@@ -125,6 +125,12 @@ func (in *request) flowInputs(f *flow.Flow, user string) *value.Map {
 		}
 	}
 	return inputs
+}
+
+// conversation returns all messages but the question.
+func (in *request) conversation() value.Value {
+	list, at := in.messages.List(), in.lastQuestion()
+	return value.OfList(slices.Delete(slices.Clone(list), max(at, 0), at+1)...)
 }
 
 // conversationKey returns what the first n messages of the conversation are found by.

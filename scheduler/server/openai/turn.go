@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -149,6 +150,9 @@ func (t *turn) checkFields(f *flow.Flow) error {
 		return err
 	}
 	t.out.ignored = t.in.ignoredFields(f)
+	if len(t.out.ignored) > 0 {
+		t.out.w.Header().Set("Scheduler-Ignored", strings.Join(t.out.ignored, ", "))
+	}
 	return nil
 }
 
@@ -162,7 +166,7 @@ func (t *turn) beginRun(ctx context.Context) error {
 	id := service.NewRunID()
 	t.out.run, t.begins = id, true
 	_, err := t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
-		ID: id, Flow: f, Inputs: inputs, StartedBy: service.StartedByOpenAI, Session: t.in.session,
+		ID: id, Flow: f, Inputs: inputs, Conversation: t.in.conversation(), StartedBy: service.StartedByOpenAI, Session: t.in.session,
 	}, service.SlotWait)
 	if err != nil && ctx.Err() == nil {
 		t.out.run = "" // there is none

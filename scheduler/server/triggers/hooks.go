@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -66,8 +67,15 @@ func (w *Webhook) Begin(ctx context.Context, d *Delivery, run string) error {
 	if err != nil {
 		return err
 	}
+	conversation, err := w.Conversation.Render(ctx, prompt.Values{Map: value.Pairs("webhook", w.scopeOf(d))})
+	if err == nil {
+		err = calls.CheckConversation(conversation)
+	}
+	if err != nil {
+		return calls.Errorf(calls.Invalid, "the conversation of the trigger: %w", err)
+	}
 	_, err = w.triggers.Dispatcher.Start(ctx, w.Principal(), service.StartRequest{
-		ID: run, Flow: w.Flow.Flow, Inputs: inputs, StartedBy: service.StartedByTrigger, Labels: map[string]string{"webhook": w.Flow.ID + ":" + w.ID},
+		ID: run, Flow: w.Flow.Flow, Inputs: inputs, Conversation: conversation, StartedBy: service.StartedByTrigger, Labels: map[string]string{"webhook": w.Flow.ID + ":" + w.ID},
 	}, 0)
 	return err
 }

@@ -5,14 +5,14 @@ export type Source = Schemas["Source"];
 export type Piece = Schemas["Piece"];
 
 /** The kinds of sources that pieces are coloured and patterned by. */
-export const kinds = ["flow", "input", "computed", "file", "history", "lore", "memory", "skill", "model", "tool", "user", "frame"] as const;
+export const kinds = ["flow", "input", "conversation", "computed", "file", "history", "lore", "memory", "skill", "model", "tool", "user", "frame"] as const;
 export type Kind = (typeof kinds)[number];
 
 const kindOfPart: Record<string, Kind> = {
   file: "file", history: "history", preset: "lore", world_book: "lore", memory: "memory", skill: "skill", skill_entry: "skill",
 };
 const kindOfOrigin: Record<string, Kind> = {
-  flow: "flow", input: "input", name: "input", computed: "computed", file: "file", model: "model", tool: "tool", memory: "memory",
+  flow: "flow", input: "input", name: "input", conversation: "conversation", computed: "computed", file: "file", model: "model", tool: "tool", memory: "memory",
   user: "user", clock: "computed", params: "flow", text: "frame", step: "frame",
 };
 

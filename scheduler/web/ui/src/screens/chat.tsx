@@ -161,7 +161,7 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
         const reply = replies.current.get(one.run);
         return [{ role: "user", content: one.question }, ...(reply ? [{ role: "assistant" as const, content: reply }] : [])];
       });
-      const started = (await api.post("/api/v1/runs", { body: { flow: flow.flow, session, user: user || undefined, inputs: inputsOf(flow, question, before) } })) as Schemas["StartedRun"];
+      const started = (await api.post("/api/v1/runs", { body: { flow: flow.flow, session, user: user || undefined, inputs: inputsOf(flow, question, before), ...(before.length && flow.reads_conversation ? { conversation: before } : {}) } })) as Schemas["StartedRun"];
       setAdded((all) => [...all, { run: started.run, question }]);
       setText("");
     } catch (err) {
@@ -183,6 +183,7 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
         {turns.map((one) => <TurnItem key={one.run} turn={one} speakers={speakers} exchanges={exchanges[one.run]} told={told[one.run]} onWait={onWait} onReply={(reply) => replies.current.set(one.run, reply)} onGrow={scroll} />)}
       </ol>
       {!turns.length && <Empty title={t("chat.empty")}>{flow.description && <p>{flow.description}</p>}</Empty>}
+      {!flow.reads_conversation && <p className="hint">{t("chat.last_only")}</p>}
       {error && <ErrorBox error={error} />}
       {hasScope(me, "runs:write") ? (
         <form className="say" onSubmit={(e) => (e.preventDefault(), void say())}>

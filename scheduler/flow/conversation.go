@@ -1,0 +1,53 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// conversationName is what templates know the messages before the question by.
+const conversationName = "conversation"
+
+// readsConversation reports whether a run of the flow reads the messages that came before the question:
+// a template names them, or a call reads them by itself, as its definition says.
+func (u *unit) readsConversation() bool {
+	if slices.ContainsFunc(slices.Concat(u.outputUses, u.errorUses, u.memoryUses), isConversation) {
+		return true
+	}
+	return slices.ContainsFunc(u.steps, u.stepReadsConversation)
+}
+
+func isConversation(use nameUse) bool { return len(use.Path) > 0 && use.Path[0] == conversationName }
+
+// stepReadsConversation reports that of a step, with the call that fills its parameters and what its
+// call runs inside it.
+func (u *unit) stepReadsConversation(s *stepUnit) bool {
+	if slices.ContainsFunc(slices.Concat(s.whenUses, s.eachUses, s.uses), isConversation) {
+		return true
+	}
+	if filler, ok := u.loading.Registry.Call(CallSlot); ok && s.EnableFilling && callReadsConversation(filler, value.OfMap(nil)) {
+		return true
+	}
+	params := value.OfMap(nil)
+	if s.With != nil {
+		params = s.With.Written()
+	}
+	if callReadsConversation(s.Def, params) {
+		return true
+	}
+	reads := func(f *Flow) bool { return f.ReadsConversation }
+	if s.Sub != nil && reads(s.Sub) || slices.ContainsFunc(s.Inner, reads) {
+		return true
+	}
+	return slices.ContainsFunc(u.askInside(s), func(in calls.Inside) bool {
+		def, ok := u.loading.Registry.Call(in.Call)
+		return ok && callReadsConversation(def, value.OfMap(nil))
+	})
+}
+
+// callReadsConversation reports whether a call with these parameters reads the conversation by itself.
+func callReadsConversation(def calls.Definition, params value.Value) bool {
+	return def.ReadsConversation != nil && def.ReadsConversation(params)
+}
