@@ -1253,6 +1253,8 @@ export interface components {
             /** @description The names of the outputs. */
             outputs?: string[] | null;
             problems: components["schemas"]["ProblemBody"][];
+            /** @description Whether it reads the messages before the question; else a chat gives it the last message only. */
+            reads_conversation: boolean;
             steps: components["schemas"]["StepItem"][];
             /** @description What starts runs of the flow by itself. */
             triggers: components["schemas"]["TriggerItem"][];
@@ -1753,6 +1755,8 @@ export interface components {
             text: string;
         };
         StartOptions: {
+            /** @description The messages before the question, oldest first: {role, content}, with names and tool calls as in /v1. */
+            conversation?: unknown;
             /** @description The inputs of the flow, an object. */
             inputs?: unknown;
             /** @description Names and values that runs are found by. */
@@ -1767,6 +1771,8 @@ export interface components {
             user?: string;
         };
         StartRunInputBody: {
+            /** @description The messages before the question, oldest first: {role, content}, with names and tool calls as in /v1. */
+            conversation?: unknown;
             /** @description The id of the flow, as GET /flows lists it. */
             flow: string;
             /** @description The inputs of the flow, an object. */
@@ -3205,6 +3211,7 @@ export interface operations {
                 headers: {
                     "Idempotency-Replayed"?: string;
                     Location?: string;
+                    "Scheduler-Ignored"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5218,6 +5225,7 @@ export interface operations {
                 headers: {
                     "Idempotency-Replayed"?: string;
                     Location?: string;
+                    "Scheduler-Ignored"?: string;
                     [name: string]: unknown;
                 };
                 content: {
