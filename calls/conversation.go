@@ -59,10 +59,9 @@ func checkMessage(m value.Value) error {
 		return wording.Errorf("its tool_call_id is %s: a result names the call that it answers", id.Kind())
 	}
 	content, _ := m.Get("content")
-	uses, _ := m.Get("tool_calls")
 	isText := content.Kind() == value.String
-	isUse := name == "assistant" && content.IsNull() && len(uses.List()) > 0
-	if isText || isUse {
+	isEmpty := content.IsNull() && name != "user" // an assistant that calls tools may say nothing
+	if isText || isEmpty {
 		return nil
 	}
 	if len(content.List()) == 0 {

@@ -73,14 +73,13 @@ func TestCheckConversation(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"role": "user"}`: "conversation is object, not a list of messages",
 		`["Hi"]`:           "conversation[0]: it is string, not a message {role, content}",
-		`[{"role": "user", "content": "Hi"}, {"content": "Hi"}]`:     `conversation[1]: its role is null (use system, user, assistant or tool)`,
-		`[{"role": "robot", "content": "Hi"}]`:                       `conversation[0]: its role is "robot" (use`,
-		`[{"role": "tool", "content": "4"}]`:                         "conversation[0]: its tool_call_id is null: a result names the call that it answers",
-		`[{"role": "user", "content": null}]`:                        "conversation[0]: its content is null, not a text or a list of parts",
-		`[{"role": "assistant", "content": null, "tool_calls": []}]`: "conversation[0]: its content is null",
-		`[{"role": "user", "content": []}]`:                          "conversation[0]: its content is array",
-		`[{"role": "user", "content": ["Hi"]}]`:                      "conversation[0]: content[0]: it is not a part {type: text, text: Hello}",
-		`[{"role": "user", "content": [{"type": "text"}]}]`:          "conversation[0]: content[0]: its text is null",
+		`[{"role": "user", "content": "Hi"}, {"content": "Hi"}]`: `conversation[1]: its role is null (use system, user, assistant or tool)`,
+		`[{"role": "robot", "content": "Hi"}]`:                   `conversation[0]: its role is "robot" (use`,
+		`[{"role": "tool", "content": "4"}]`:                     "conversation[0]: its tool_call_id is null: a result names the call that it answers",
+		`[{"role": "user", "content": null}]`:                    "conversation[0]: its content is null, not a text or a list of parts",
+		`[{"role": "user", "content": []}]`:                      "conversation[0]: its content is array",
+		`[{"role": "user", "content": ["Hi"]}]`:                  "conversation[0]: content[0]: it is not a part {type: text, text: Hello}",
+		`[{"role": "user", "content": [{"type": "text"}]}]`:      "conversation[0]: content[0]: its text is null",
 	} {
 		err := calls.CheckConversation(conversation(t, text))
 		if calls.KindOf(err) != calls.Invalid || !strings.Contains(err.Error(), want) {
