@@ -125,6 +125,11 @@
 // sent to a model, and where each piece of it comes from: a [calls.Part] has the source of a
 // piece as the call tells it, in the output of the step or beside the messages that it sent.
 //
+// A [Tape] records what the calls get from outside, or plays it, so that a run can be had again without
+// network, plugins and store ([calls.Env.UseTape]). It stands at the seams: HTTP, tools of MCP servers, the memory, variables
+// and importance functions of plugins, and calls that say that their work is outside, such as those of plugins. Models have recorders of their
+// own, and learn by [llm.AskerOf] which step asks, so that steps side by side get their own answers back.
+//
 // # The end
 //
 // The last worker renders the outputs: flow.finished (run_end.go). A flow without

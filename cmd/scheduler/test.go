@@ -58,6 +58,10 @@ Other cases play recorded answers, of NAME.test.PROVIDER.cassette.yaml; --record
 those that are missing, --live asks for all. Tests reach no network, run no calls of
 plugins and write nothing, unless a case mocks or allows it.
 
+Where run --record has kept a run with the inputs of the case, in NAME.cassette.yaml, the
+case plays it: its time and seed, unless the case gives others, and all answers that the
+case does not mock, of models, servers, tools, plugins and the memory.
+
 Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: files, flows or
 settings are wrong, and nothing ran. 4: something could not be decided, such as an answer
 that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`,

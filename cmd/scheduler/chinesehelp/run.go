@@ -160,6 +160,10 @@ Other cases play recorded answers, of NAME.test.PROVIDER.cassette.yaml; --record
 those that are missing, --live asks for all. Tests reach no network, run no calls of
 plugins and write nothing, unless a case mocks or allows it.
 
+Where run --record has kept a run with the inputs of the case, in NAME.cassette.yaml, the
+case plays it: its time and seed, unless the case gives others, and all answers that the
+case does not mock, of models, servers, tools, plugins and the memory.
+
 Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: files, flows or
 settings are wrong, and nothing ran. 4: something could not be decided, such as an answer
 that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`: `运行测试文件：NAME.yaml 旁边的 NAME.test.yaml 含有用例，即输入和对运行的预期。PATH 是测试文件、
@@ -168,6 +172,9 @@ that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`: `
 在模型之前停止的用例（until: STEP）检查提示词：其中有什么，每个片段来自哪里，略去了什么及原因。
 它不需要模型和密钥。其他用例播放 NAME.test.PROVIDER.cassette.yaml 中录制的回答；--record 询问缺少
 的，--live 全部询问。测试不访问网络，不运行插件的调用，也不写入任何内容，除非用例模拟或允许。
+
+如果 run --record 在 NAME.cassette.yaml 中保存了使用该用例输入的运行，用例就播放它：使用其时间和种子
+（除非用例另有给出），以及用例没有模拟的一切回答，包括模型、服务器、工具、插件和记忆。
 
 退出码 0：全部通过。1：有用例失败，或比 --against 差。2：文件、流程或设置有误，没有运行任何内容。
 4：有内容无法判定，例如没有录制的回答，但没有失败。130：被中断；--rerun 继续。`,
