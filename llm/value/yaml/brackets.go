@@ -122,7 +122,7 @@ func (s *bracketScan) scanPlain(text string) *finding {
 		end++
 	}
 	word := text[s.at:end]
-	if !s.ended && strings.IndexByte("@`%", text[s.at]) >= 0 {
+	if !s.ended && strings.IndexByte("@`%:", text[s.at]) >= 0 {
 		return mustBeQuoted(s.line, s.at, word)
 	}
 	if s.ended {
@@ -131,14 +131,32 @@ func (s *bracketScan) scanPlain(text string) *finding {
 		}
 		return s.missingComma(s.line, s.at)
 	}
-	if m := secondKey.FindStringSubmatchIndex(" " + word); m != nil && s.colon {
-		return s.missingComma(s.line, s.at+m[2]-1)
+	if f := s.findMark(word); f != nil {
+		return f
 	}
 	s.at, s.ended = end, s.colon || end == len(text) || text[end] != ':'
 	if end < len(text) && text[end] == ':' {
 		s.ended = true // the colon that follows begins the value
 	}
 	return nil
+}
+
+// findMark finds a ? or a colon inside a text without quotes, which means something else there.
+func (s *bracketScan) findMark(word string) *finding {
+	if at := strings.IndexByte(word, '?'); at >= 0 {
+		return newFinding(s.line, s.at+at, wording.Say("a ? inside a text without quotes"), wording.Say("put the text in quotes: inside { } and [ ] a ? does not belong to it"))
+	}
+	m := secondKey.FindStringSubmatchIndex(" " + word)
+	if m == nil || !s.colon {
+		return nil
+	}
+	colon := m[3] - 1
+	rest := strings.TrimSpace(word[colon+1:])
+	if isKey := rest == "" || isQuote(rest[0]); isKey {
+		return s.missingComma(s.line, s.at+m[2]-1)
+	}
+	return newFinding(s.line, s.at+colon, wording.Say("a colon inside a text without quotes"),
+		wording.Say("put the text in quotes, or a comma before %s if that is a key", word[m[2]-1:colon]))
 }
 
 // scanClosing reads a closing bracket.
