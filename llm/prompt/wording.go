@@ -177,7 +177,7 @@ var _ = wording.Add(wording.Catalog{
 	"write {{ loop.cycle('a', 'b') }}":                                                   "请写 {{ loop.cycle('a', 'b') }}",
 	"write {% if a == b %}":                                                              "请写 {% if a == b %}",
 	"write {% if a != b %}":                                                              "请写 {% if a != b %}",
-	"write {{ run.started_at }}":                                                                "请写 {{ run.started_at }}",
+	"write {{ run.started_at }}":                                                         "请写 {{ run.started_at }}",
 	"trim with {%- -%}":                                                                  "请用 {%- -%} 去掉空白",
 	"write {{ (a / b * 100) | round | int }}":                                            "请写 {{ (a / b * 100) | round | int }}",
 	"write {% for ... recursive %}":                                                      "请写 {% for ... recursive %}",

@@ -87,8 +87,8 @@ func (b *Def) ApplyTo(m *pyvalue.Run, name string, in pyvalue.Val, a pyvalue.Cal
 		return pyvalue.None, err
 	}
 	v, err := b.fn(m, &call{in: in, args: args, argv: a})
-	if err != nil {
-		return pyvalue.None, err
+	if err != nil || !m.Trace {
+		return v, err
 	}
 	return m.ComputeResult(v, in, a)
 }

@@ -19,7 +19,7 @@ var unsupported = map[string]map[string]string{
 		"cycle": "write {{ loop.cycle('a', 'b') }}", "ifchanged": "compare with loop.previtem", "ifequal": "write {% if a == b %}",
 		"ifnotequal": "write {% if a != b %}", "lorem": "templates make nothing up", "now": "write {{ run.started_at }}", "spaceless": "trim with {%- -%}",
 		"widthratio": "write {{ (a / b * 100) | round | int }}",
-		"debug": "", "do": "write {% set x = ... %}", "print": "write {{ x }}", "trans": "",
+		"debug":      "", "do": "write {% set x = ... %}", "print": "write {{ x }}", "trans": "",
 	},
 	"method": {
 		"casefold": "write .lower()", "center": "write '%20s' % x", "decode": "", "encode": "texts are characters, not bytes",

@@ -109,7 +109,7 @@ func (m *evaluator) callMethodOf(n *ast.CallNode, o pyvalue.Val, name string, to
 	}
 	m.Here = n.Pos()
 	v, err := builtins.CallMethod(&m.Run, o, name, a)
-	if err == nil {
+	if err == nil && m.Trace {
 		v, err = m.ComputeResult(v, o, a)
 	}
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 // from a pool and return it at their end; one goroutine uses it.
 type evaluator struct {
 	pyvalue.Run
-	scope Scope
 	frame *frame
 	slots []slot // outer names that were looked up
 	calls int    // macros inside each other
@@ -74,7 +73,7 @@ var evaluators = sync.Pool{New: func() any { return new(evaluator) }}
 
 func newEvaluator(ctx context.Context, scope Scope, src *fault.Source, slots int) *evaluator {
 	m := evaluators.Get().(*evaluator)
-	m.Ctx, m.scope, m.Seeder, m.Source = ctx, scope, scope, src.Text
+	m.Ctx, m.Scope, m.Source = ctx, scope, &src.Text
 	if cap(m.slots) < slots {
 		m.slots = make([]slot, slots)
 	}
@@ -91,7 +90,11 @@ func (m *evaluator) release() {
 	if cap(out) > maxKept {
 		out = nil
 	}
-	*m = evaluator{slots: m.slots[:0], out: out}
+	m.slots, m.out = m.slots[:0], out
+	m.Run = pyvalue.Run{}
+	m.frame, m.prog, m.calls = nil, nil, 0
+	m.walk = pongo2tree.Execution{}
+	m.captured, m.parts = pyvalue.None, nil
 	evaluators.Put(m)
 }
 
@@ -110,7 +113,7 @@ func (m *evaluator) lookupOuter(n *ast.NameNode) (pyvalue.Val, error) {
 		m.Touch(s.v.Origin())
 		return s.v, nil
 	}
-	v, ok, err := m.scope.Lookup(n.Name)
+	v, ok, err := m.Scope.Lookup(n.Name)
 	if err != nil {
 		return pyvalue.None, fault.WithPosition(err, n.Pos())
 	}
@@ -127,7 +130,7 @@ func (m *evaluator) lookupOuter(n *ast.NameNode) (pyvalue.Val, error) {
 		if err := m.checkSupportedName(n); err != nil {
 			return pyvalue.None, err
 		}
-		f, ok := m.scope.(LenientScope)
+		f, ok := m.Scope.(LenientScope)
 		remedy, _ := builtins.Remedy("function", n.Name)
 		s.v = m.Undefined(&pyvalue.UndefinedValue{
 			Class: fault.Undefined, Name: n.Name, Format: "%s is undefined", Args: []any{n.Name}, Off: n.Pos(), Deep: ok && f.IsAbsent(n.Name),
@@ -152,7 +155,7 @@ func (m *evaluator) checkSupportedName(n *ast.NameNode) error {
 
 // tracePrinted records where a text of that length, just written, comes from.
 func (m *evaluator) tracePrinted(v pyvalue.Val, length, start, stop int) {
-	if !m.Trace || length == 0 {
+	if length == 0 {
 		return
 	}
 	for _, p := range trace.PartsOf(pyvalue.PrintedOrigin(v), length) {

@@ -257,14 +257,15 @@ func (m *evaluator) compareQuickly(op string, a, b pyvalue.Val) (bool, error) {
 func (m *evaluator) evalTruth(n ast.Node) (bool, error) {
 	touched := len(m.Touched)
 	v, err := m.eval(n)
-	isMask := m.isOfMask(v, err)
 	if m.Masked {
+		isMask := m.isOfMask(v, err)
 		m.noteDecision(touched)
+		if isMask {
+			m.Touched = m.Touched[:touched]
+			return false, nil
+		}
 	}
 	m.Touched = m.Touched[:touched] // no text is made of a condition
-	if isMask {
-		return false, nil
-	}
 	if err != nil {
 		return false, err
 	}
@@ -334,6 +335,10 @@ func (m *evaluator) evalTraced(n ast.Node) (pyvalue.Val, error) {
 	if !m.Trace {
 		return m.eval(n)
 	}
+	return m.evalWithOrigin(n)
+}
+
+func (m *evaluator) evalWithOrigin(n ast.Node) (pyvalue.Val, error) {
 	outer, decided := m.Touched, m.Decided
 	m.Touched = nil
 	v, err := m.eval(n)

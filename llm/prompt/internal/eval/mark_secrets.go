@@ -24,7 +24,7 @@ func (m *evaluator) hideSecrets(err error, again func(Scope) error) error {
 	if !used {
 		return err
 	}
-	masked, ok := again(maskedScope{m.scope}).(*fault.Error) //nolint:errorlint // the package's own
+	masked, ok := again(maskedScope{m.Scope}).(*fault.Error) //nolint:errorlint // the package's own
 	if ok && masked.Class == e.Class && masked.Offset == e.Offset {
 		return masked
 	}

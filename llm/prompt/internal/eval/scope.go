@@ -1,14 +1,12 @@
 package eval
 
-import "github.com/callnode/scheduler/llm/value"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
+	"github.com/callnode/scheduler/llm/value"
+)
 
-// Scope holds the values of names. The caller makes one for a rendering, which asks
-// it for each name that the template reaches, at most once, from one goroutine.
-type Scope interface {
-	// Lookup returns the value of a name. ok is false for an undefined name; an
-	// error ends the rendering.
-	Lookup(name string) (v value.Value, ok bool, err error)
-}
+// Scope holds the values of names.
+type Scope = pyvalue.Scope
 
 // LenientScope is a Scope in which members of some undefined names are undefined
 // again, where Jinja2 fails. So {{ step.text | default("") }} works when the step

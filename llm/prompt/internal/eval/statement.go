@@ -189,7 +189,9 @@ func (m *evaluator) writeValue(v pyvalue.Val, pos, start, stop int) error {
 	if err != nil {
 		return fault.WithPosition(err, pos)
 	}
-	m.tracePrinted(v, len(s), start, stop)
+	if m.Trace {
+		m.tracePrinted(v, len(s), start, stop)
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // Run is what the values of one evaluation or rendering share: the steps that they take and
@@ -21,8 +22,8 @@ type Run struct {
 	Here int // offset of the filter or call that runs
 	// Seeder and Source make the random numbers of a rendering: the same seed and text give the same
 	// ones. A Seeder that has no method RandomSeed stands for the seed 0.
-	Seeder  any
-	Source  string
+	Scope   Scope
+	Source  *string
 	random  *rand.Rand
 	walking int  // generators inside each other
 	Soft    bool // what is undefined is empty text, false and an empty list
@@ -38,14 +39,22 @@ type Run struct {
 func (m *Run) RandomIndex(n int) int {
 	if m.random == nil {
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(m.Source)) // it never fails
+		_, _ = h.Write([]byte(*m.Source)) // it never fails
 		seed := uint64(0)
-		if s, ok := m.Seeder.(interface{ RandomSeed() uint64 }); ok {
+		if s, ok := m.Scope.(interface{ RandomSeed() uint64 }); ok {
 			seed = s.RandomSeed()
 		}
 		m.random = rand.New(rand.NewPCG(seed, h.Sum64()))
 	}
 	return m.random.IntN(n)
+}
+
+// Scope holds the values of names. The caller makes one for a rendering, which asks
+// it for each name that the template reaches, at most once, from one goroutine.
+type Scope interface {
+	// Lookup returns the value of a name. ok is false for an undefined name; an
+	// error ends the rendering.
+	Lookup(name string) (v value.Value, ok bool, err error)
 }
 
 // checkEvery is the number of steps after which the context is asked again.
