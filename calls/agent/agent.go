@@ -21,6 +21,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -31,6 +32,8 @@ func Definition() calls.Definition {
 		IsContained: true,
 		Files:       []string{"workspace", "builtin_skills"},
 		Messages:    []string{"messages"},
+		Literal:     []string{"response_schema"},
+		OnlyWith:    map[string]string{"json": "response_schema"},
 		Summary: calls.Text{
 			En: "Let a model work with tools (flows, calls, HTTP requests, files and skills of a workspace) until it has an answer.",
 			Zh: "让模型使用工具（流程、调用、HTTP 请求、工作目录中的文件与技能）直到得出答案。",
@@ -51,6 +54,12 @@ max_rounds: 5
 	})
 	def.Lint = lintParams
 	def.ReadsConversation = calls.ReadsUnlessGiven("messages")
+	def.OutputFor = func(output, params value.Value) value.Value {
+		if answer, _ := params.Get("response_schema"); answer.Kind() == value.Object {
+			return schema.WithProperty(output, "json", answer)
+		}
+		return output
+	}
 	def.Runs = inside
 	def.Origins = outputOrigins
 	def.Texts = []calls.Texts{ask.Texts("agent", texts)}
@@ -67,6 +76,9 @@ func (p Params) Validate() error {
 		return err
 	}
 	if err := ask.CheckExtra(p.Extra); err != nil {
+		return err
+	}
+	if _, err := p.compileSchema(); err != nil {
 		return err
 	}
 	if problems := p.toolProblems(); len(problems) > 0 {
@@ -137,6 +149,9 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 				env.Warn("skill", "%s", text)
 			}
 			err = l.run(within)
+		}
+		if err == nil {
+			err = l.fitAnswer(within)
 		}
 		switch {
 		case errors.Is(err, errAbandoned):

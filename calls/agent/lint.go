@@ -22,6 +22,8 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 		name, given := params.At(problem.Pointer + "/name")
 		return given && name.IsNull()
 	})
+	answer, _ := params.Get("response_schema")
+	problems = append(problems, schema.InvalidAt("/response_schema", answer)...)
 	problems = append(problems, ask.LintExtra(params)...)
 	problems = append(problems, env.LintDirs(params, "workspace", "builtin_skills")...)
 	if env.Registry == nil {

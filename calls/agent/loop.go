@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -216,6 +217,9 @@ func (l *loop) newRequest(forced bool) *llm.Request {
 	req.Extra = make(map[string]json.RawMessage, l.params.Extra.Len()+1)
 	for name, member := range l.params.Extra.All() {
 		req.Extra[name] = member.AppendJSON(nil)
+	}
+	if l.params.ResponseSchema != nil && len(req.Tools) == 0 {
+		req.ResponseSchema = schema.WithoutDraft(value.OfMap(l.params.ResponseSchema)).AppendJSON(nil)
 	}
 	if forced && len(req.Tools) > 0 {
 		req.Extra["tool_choice"] = json.RawMessage(`"none"`)

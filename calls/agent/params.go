@@ -24,6 +24,7 @@ type Params struct {
 	Timeout        string       `json:"timeout,omitempty" doc:"How long it all may take, as 90s or 5m. When it is over the call ends with what there is." example:"90s"`
 	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
 	Temperature    *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words." example:"0.2"`
+	ResponseSchema *value.Map   `json:"response_schema,omitempty" doc:"A JSON Schema for the last answer, which json has. One that does not fit is asked for again, without tools. Taken as written."`
 	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names." example:"{reasoning_effort: low}"`
 }
 
@@ -84,6 +85,7 @@ type Input struct {
 // Output is the answer and how it came about.
 type Output struct {
 	Text         string       `json:"text" doc:"The answer: the text of the last round."`
+	JSON         *value.Value `json:"json,omitempty" doc:"The parsed answer; only with response_schema."`
 	Messages     []*value.Map `json:"messages" doc:"The whole conversation, tool calls and results included."`
 	Recalled     []string     `json:"recalled,omitempty" doc:"The ids of the memories that stand before the prompt: the turns of the session, where the request brought no conversation."`
 	Rounds       []Round      `json:"rounds" doc:"What the model said and did, in order."`

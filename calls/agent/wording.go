@@ -4,6 +4,8 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"the answer does not fit response_schema, and the tokens are used up: %w": "回答不符合 response_schema，而词元已用尽：%w",
+	"raise max_tokens": "请调高 max_tokens",
 	"the tool %s has no %q: a model does not write templates": "工具 %s 没有 %q：模型不能编写模板",
 	"fix %s under with": "请在 with 下固定 %s",
 	"[cut: these are the first %d of %d bytes of line %d]": "[已截断：以上是前 %d 字节，共 %d 字节，在第 %d 行]",
