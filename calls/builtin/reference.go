@@ -221,7 +221,7 @@ var reference = map[string]string{
 	"Only memories from before this time.":                                                          "只要此时间以前的记忆。",
 	"Only memories of the flow's session. Without it they count a little more than others.":         "只要流程会话的记忆。不写时它们只是比其他记忆略微优先。",
 	"Memories whose other context shares members with this one count a little more.":                "other_context 与此有相同成员的记忆略微优先。",
-	"Look in everybody's memories, not only in those of the flow's user.":                           "查找所有人的记忆，而不仅是流程用户的记忆。",
+	"Look in everybody's memories, not only in those of the flow's user. It is refused where the run is bound to a user, and not offered to a model that has the call as a tool.": "查找所有人的记忆，而不仅是流程用户的记忆。运行绑定到用户时会被拒绝；模型把该调用当作工具时也不能设置它。",
 	"The memories that matter, best first.":                                                         "相关的记忆，最相关的在前。",
 	"What was not as it should be.":                                                                 "不正常的情况。",
 	"What is known that matters for a question":                                                     "与问题相关的已知内容",
