@@ -23,6 +23,9 @@ func (e *StepExecutor) readMessages(r *run, state *journal.RunState, answers []A
 		if a.Message == "" {
 			continue
 		}
+		if state.State != journal.RunWaiting { // it was cancelled, or failed
+			return nil, calls.Errorf(calls.Invalid, "the run %s does not wait any more: it is %s", r.vars.Run.ID, state.State)
+		}
 		if a.Seen != 0 && a.Seen != state.LastSeq {
 			return nil, calls.Errorf(calls.Invalid, "the run %s went on since the user was asked", r.vars.Run.ID).WithHint("look at what it asks now")
 		}

@@ -246,3 +246,26 @@ func mustYAML(t *testing.T, text string) value.Value {
 	}
 	return v
 }
+
+// TestMessageAfterFailure: a provider that fails while it reads a message fails the step; the message is read again when
+// the run is resumed, and an answer to a run that was cancelled is refused.
+func TestMessageAfterFailure(t *testing.T) {
+	down := scripted.Answer{Error: &llm.Error{Status: 401, Message: "the key is wrong"}}
+	model := scripted.New(scripted.Answer{Text: "{}"}, down, scripted.Answer{Text: `{"/order_number": "A-1042"}`})
+	r := newTalk(t, strings.Replace(deskFlow, "[order_number, days, gift]", "[order_number]", 1), model)
+	r.say("my order is A-1042", 0)
+	if got := r.state().State; got != journal.RunFailed || calls.KindOf(r.Err) != calls.Provider {
+		t.Errorf("the run is %s: %v", got, r.Err)
+	}
+	r.Result = r.Resume(scheduler.Resumption{})
+	r.hasOutputs(`{"data":{"order_number":"A-1042"}}`)
+
+	r = newTalk(t, deskFlow, scripted.Texts("{}"))
+	if err := r.exec.Journal.Cancel(t.Context(), "run-1"); err != nil {
+		t.Fatal(err)
+	}
+	r.say("A-1042", 0)
+	if got := r.state(); calls.KindOf(r.Err) != calls.Invalid || got.State != journal.RunCancelled {
+		t.Errorf("after a cancel: %v, the run is %s", r.Err, got.State)
+	}
+}
