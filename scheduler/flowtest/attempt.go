@@ -160,7 +160,7 @@ func (a *attempt) findRecorded(e *scheduler.StepExecutor, guard *guard) error {
 	if c.Flow.Inputs != nil {
 		inputs = c.Flow.Inputs.ApplyDefaults(inputs)
 	}
-	run, err := o.Recorded(c.Flow, inputs, c.User)
+	run, err := o.Recorded(c.Case, inputs)
 	if err != nil || run == nil {
 		return err
 	}

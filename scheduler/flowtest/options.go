@@ -31,9 +31,9 @@ type Options struct {
 	Journal func() journal.Journal
 	// Models are those that flows and judges ask.
 	Models Models
-	// Recorded returns the run of a flow that is recorded beside it with these inputs for the user; nil if there is none. Cases take from
+	// Recorded returns the run that is recorded beside the flow of a case, with these inputs and the conversation and the user of the case; nil if there is none. Cases take from
 	// it what models, servers, tools and the memory answered, unless they mock it; nil: no runs are recorded.
-	Recorded func(f *flow.Flow, inputs value.Value, user string) (*replay.Run, error)
+	Recorded func(c *suite.Case, inputs value.Value) (*replay.Run, error)
 	// Language is that of messages and judges, Languages the users' own texts; nil without any.
 	Language  string
 	Languages fs.FS

@@ -139,7 +139,7 @@ func (s *Service) newExecutor(p Principal, r *StartRequest, carriesOut bool) (*s
 	}
 	options := ExecutorOptions{Provider: r.Provider, Mode: r.Mode, Now: r.Now}
 	if carriesOut {
-		options.Run = &RunStart{ID: r.ID, Inputs: r.Inputs, User: p.User, Seed: r.Seed}
+		options.Run = &RunStart{ID: r.ID, Inputs: r.Inputs, Conversation: r.Conversation, User: p.User, Seed: r.Seed}
 	}
 	e, notes, err := s.parts.Executor(r.Flow, options)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -66,12 +67,12 @@ func (rt *Runtime) playRun(f *flow.Flow, o *service.ExecutorOptions, isStrict bo
 	return run, nil
 }
 
-// recordedRun returns the run of a flow that is recorded beside it with these inputs for the user; nil if there is none.
-func (rt *Runtime) recordedRun(f *flow.Flow, inputs value.Value, user string) (*replay.Run, error) {
-	if _, err := os.Stat(cassettePath(f)); err != nil {
+// recordedRun returns the run that is recorded beside the flow of a case of a test, with these inputs; nil if there is none.
+func (rt *Runtime) recordedRun(c *suite.Case, inputs value.Value) (*replay.Run, error) {
+	if _, err := os.Stat(cassettePath(c.Flow)); err != nil {
 		return nil, nil
 	}
-	run, err := rt.playRun(f, &service.ExecutorOptions{Run: &service.RunStart{Inputs: inputs, User: user}}, true)
+	run, err := rt.playRun(c.Flow, &service.ExecutorOptions{Run: &service.RunStart{Inputs: inputs, Conversation: c.Conversation, User: c.User}}, true)
 	if err != nil || !run.IsKnown() {
 		return nil, err
 	}
