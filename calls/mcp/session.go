@@ -91,7 +91,7 @@ func (o *Options) newTransport(s *Server, live *session) (sdk.Transport, error) 
 			return nil, err
 		}
 		live.process = p
-		return &sdk.IOTransport{Reader: p.out, Writer: p.in, MaxLineLength: maxMessage}, nil
+		return knownBlocks{&sdk.IOTransport{Reader: p.out, Writer: p.in, MaxLineLength: maxMessage}}, nil
 	}
 	headers := http.Header{}
 	for name, variable := range s.Headers {
