@@ -105,8 +105,9 @@ func newCluster(t testing.TB) *cluster {
 
 func (c *cluster) build(out, dir, pkg string) {
 	c.t.Helper()
-	// As make build does: what that has compiled is not compiled again.
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, pkg)
+	// As make build does: what that has compiled is not compiled again. Both programs must have
+	// one version.
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=cluster", "-o", out, pkg)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
