@@ -63,6 +63,8 @@ type Info struct {
 	// UsesMemory reports whether it reads or writes the memory of the flow's user: lint refuses it in a
 	// flow that names none.
 	UsesMemory bool
+	// OnlyRecalls reports whether a call that uses the memory leaves it as it is, as memory-retrieve does.
+	OnlyRecalls bool
 	// AllUsers names boolean parameters with which the call reads the memories of every user, such as all_users of
 	// memory-retrieve. Runs and single calls that are bound to a user refuse them, and a model that has
 	// the call as a tool is not offered them.

@@ -25,7 +25,8 @@ const (
 	TapedMCP        = "mcp"        // a tool of an MCP server
 	TapedCall       = "call"       // a call whose work is outside, such as one of a plugin
 	TapedInput      = "input"      // what such a call made of its parameters
-	TapedMemory     = "memory"     // a call that uses the memory, or a look into it
+	TapedMemory     = "memory"     // a call that changes the memory
+	TapedRecall     = "recall"     // a look into the memory
 	TapedVariables  = "variables"  // values of variables
 	TapedImportance = "importance" // verdicts of importance functions
 )

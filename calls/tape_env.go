@@ -157,7 +157,7 @@ func (m tapedMemory) Recent(ctx context.Context, scope Scope, limit int) ([]plug
 	if scope == (Scope{}) {
 		return m.Memory.Recent(ctx, scope, limit)
 	}
-	return Exchange(ctx, m.tape, TapedMemory, "recent", tapedLook{Scope: scope, Limit: limit}, func(ctx context.Context) ([]plugins.Turn, error) {
+	return Exchange(ctx, m.tape, TapedRecall, "recent", tapedLook{Scope: scope, Limit: limit}, func(ctx context.Context) ([]plugins.Turn, error) {
 		return m.Memory.Recent(ctx, scope, limit)
 	})
 }
@@ -167,7 +167,7 @@ func (m tapedMemory) Retrieve(ctx context.Context, scope Scope, query string, li
 	if scope == (Scope{}) {
 		return m.Memory.Retrieve(ctx, scope, query, limit)
 	}
-	return Exchange(ctx, m.tape, TapedMemory, "retrieve", tapedLook{scope, query, limit}, func(ctx context.Context) ([]plugins.Recalled, error) {
+	return Exchange(ctx, m.tape, TapedRecall, "retrieve", tapedLook{scope, query, limit}, func(ctx context.Context) ([]plugins.Recalled, error) {
 		return m.Memory.Retrieve(ctx, scope, query, limit)
 	})
 }

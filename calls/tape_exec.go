@@ -48,7 +48,10 @@ func ExecTaped(ctx context.Context, call CoreCall, env *Env, input value.Value) 
 	return func(yield func(Chunk, error) bool) {
 		x := &execution{call: call, env: env, input: input, yield: yield}
 		kind := TapedCall
-		if info.UsesMemory {
+		switch {
+		case info.OnlyRecalls:
+			kind = TapedRecall
+		case info.UsesMemory:
 			kind = TapedMemory
 		}
 		out, err := Exchange(ctx, env.Tape, kind, info.Name, value.OfMap(value.Pairs("input", input)), x.execute)

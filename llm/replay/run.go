@@ -89,7 +89,7 @@ func (r *Run) NoteModels(names []string, list ModelNames) {
 // namesKey returns names as headers have them.
 func namesKey(names []string) string { return strings.Join(names, llm.NameSeparator) }
 
-// kindMemory is the kind of what the memory is asked, which belongs to the user.
+// kindMemory is the kind of changes of the memory, which is the user's own.
 const kindMemory = "memory"
 
 // IsKnown reports whether it is known how the run begins: it is recorded now, or was.

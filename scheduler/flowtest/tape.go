@@ -20,7 +20,7 @@ type caseTape struct {
 
 // Exchange plays what is recorded for the request.
 func (t *caseTape) Exchange(ctx context.Context, kind, name string, request value.Value, ask func(context.Context) (value.Value, error)) (value.Value, error) {
-	isOwn := kind == calls.TapedMemory && t.hasMemory
+	isOwn := (kind == calls.TapedMemory || kind == calls.TapedRecall) && t.hasMemory
 	if !isOwn {
 		if answer, ok := t.run.Lookup(ctx, kind, name, request); ok {
 			return answer, nil

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/openai/openai-go/v3"
@@ -41,12 +43,6 @@ steps: [{id: get, call: http, with: {method: GET, url: "http://127.0.0.1:1/"}, t
 func serve(t *testing.T) (base, token string) {
 	t.Helper()
 	dir := t.TempDir()
-	program := filepath.Join(dir, "scheduler")
-	build := exec.Command("go", "build", "-o", program, "./cmd/scheduler")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	if err := os.Mkdir(filepath.Join(dir, "flows"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +50,40 @@ func serve(t *testing.T) (base, token string) {
 		if err := os.WriteFile(filepath.Join(dir, "flows", name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	return serveProject(t, dir)
+}
+
+// buildProgram compiles the program once for all tests.
+var buildProgram = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "clients-*")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "scheduler")
+	build := exec.Command("go", "build", "-o", program, "./cmd/scheduler")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return program, nil
+})
+
+// TestMain removes the program that buildProgram compiled.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if program, err := buildProgram(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(program))
+	}
+	os.Exit(code)
+}
+
+// serveProject starts the program in a project, and returns the address of its API and a token.
+func serveProject(t *testing.T, dir string) (base, token string) {
+	t.Helper()
+	program, err := buildProgram()
+	if err != nil {
+		t.Fatal(err)
 	}
 	create := exec.Command(program, "token", "create", "clients", "--user", "lin", "--scopes", "runs:read,runs:write")
 	create.Dir = dir
@@ -216,20 +246,8 @@ func testErrors(t *testing.T, client openai.Client, base string) {
 
 // testNode runs the client of npm.
 func testNode(t *testing.T, base, token string) {
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is missing", program)
-		}
-	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "npm"))); err != nil {
-		t.Fatal(err)
-	}
-	install := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	install.Dir = dir
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	requireNode(t)
+	dir := installNode(t)
 	cmd := exec.Command("node", "chat.mjs", base, token)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.Output()
@@ -248,4 +266,29 @@ func testNode(t *testing.T, base, token string) {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
 	}
+}
+
+// requireNode skips a test without Node.
+func requireNode(t *testing.T) {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is missing", program)
+		}
+	}
+}
+
+// installNode returns a directory with the programs of testdata/npm and the client of npm.
+func installNode(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "npm"))); err != nil {
+		t.Fatal(err)
+	}
+	install := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
 }

@@ -50,7 +50,7 @@ func Definition() calls.Definition {
 			En: "The newest utterances of the flow's session: the short-term memory.",
 			Zh: "流程会话中最近的发言，即短期记忆。",
 		},
-		UsesMemory: true,
+		UsesMemory: true, OnlyRecalls: true,
 		Examples: []calls.Example{{
 			Vars:  memory.ExampleVars(),
 			Title: "The last ten",

@@ -48,8 +48,8 @@ func Definition() calls.Definition {
 			En: "Find what was remembered of the user and matters for a question, with a score and a reason.",
 			Zh: "查找与问题相关的用户记忆，给出相关度和原因。",
 		},
-		UsesMemory: true,
-		AllUsers:   []string{"all_users"},
+		UsesMemory: true, OnlyRecalls: true,
+		AllUsers: []string{"all_users"},
 		Examples: []calls.Example{{
 			Vars:  memory.ExampleVars(),
 			Title: "What is known that matters for a question",

@@ -54,8 +54,8 @@ func (rt *Runtime) openCassette(path string, mustExist bool) (*replay.Cassette, 
 
 // playRun returns the run of a cassette that a flow plays.
 //
-// With isStrict nothing is asked that is not recorded. Without, as for flows that somebody tries without a provider, only models are not: and the memory
-// is always the user's own, so that later runs find what this one saves.
+// With isStrict nothing is asked that is not recorded. Without, as for flows that somebody tries without a provider, only models are not: and the user's
+// own memory gets what the run saves. What was recalled is played, so that the same run goes as well a second time.
 func (rt *Runtime) playRun(f *flow.Flow, o *service.ExecutorOptions, isStrict bool) (*replay.Run, error) {
 	c, err := rt.openCassette(cassettePath(f), true)
 	if err != nil {
