@@ -1,6 +1,9 @@
 package explain
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
 
 // Explanation is a prompt of a step with the source of every piece. [Explain] makes it for
 // its caller; it is only data, and its JSON is the shape that the command line and the HTTP API
@@ -24,6 +27,9 @@ type Explanation struct {
 	// Edited are the files among those of the sources that the flow had in another version when a step of this way ran, and has under
 	// the same name now: places in them are those of the version that the step ran with.
 	Edited []string `json:"edited,omitempty"`
+	// Providers are those that the step asked if there were several, in the order of their first
+	// requests, with what each cost and why it failed.
+	Providers []journal.ModelShare `json:"providers,omitempty"`
 	// Cache is how much of the prompt is as in the step's prompt before; nil where there
 	// was none, and for prompts that no model was asked: see [CompareCaches].
 	Cache *Cache `json:"cache,omitempty"`

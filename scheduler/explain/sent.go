@@ -91,7 +91,11 @@ func orAnywhere(at site, pieces []Piece) []Piece {
 }
 
 func newExplanation(got *journal.StepState) *Explanation {
-	return &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: got.ID, Call: got.Call}
+	e := &Explanation{Messages: []ExplainedMessage{}, LeftOut: []LeftOut{}, Step: got.ID, Call: got.Call}
+	if got.LLM != nil {
+		e.Providers = got.LLM.Shares
+	}
+	return e
 }
 
 // setTotal sets what the prompt cost by what its step spent, where it asked once.

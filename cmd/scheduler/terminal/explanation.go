@@ -59,6 +59,13 @@ func (t *Terminal) printExplanation(e *explain.Explanation) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n", colours.paint("1", t.Language.Say(
 		"Prompt of step %s (%s): %s, %s", e.Step, e.Call, t.Language.Count(len(e.Messages), "message"), t.totalTokens(e))))
+	for _, p := range e.Providers {
+		asked := t.Language.Say("asked %s: %s, %d tokens in, %d out", p.Provider, t.Language.Count(p.Requests, "request"), p.Usage.InputTokens, p.Usage.OutputTokens)
+		if p.Failed > 0 {
+			asked += t.Language.Say("; %d failed: %s", p.Failed, p.Error)
+		}
+		fmt.Fprintf(&b, "%s\n", colours.paint("36", colours.quote(asked)))
+	}
 	if e.Shared > 0 {
 		fmt.Fprintf(&b, "\n%s\n", colours.paint("36", t.Language.Say("[0] to [%d] are the messages above", e.Shared-1)))
 	}
