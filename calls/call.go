@@ -126,6 +126,10 @@ type Definition struct {
 	// standing for what holds a template: the branches of choice are all that it can take.
 	// nil: there is nothing to narrow.
 	OutputFor func(output, params value.Value) value.Value
+	// Needs returns what the model must be able to do for these parameters: words of [llm.Abilities].
+	// In params, null stands for what holds a template. A call that asks no model says what its output
+	// needs of the model that gets it, such as images. nil: nothing.
+	Needs func(params value.Value) []string
 	// Runs returns the calls and flows that it runs inside its step, as far as params tell:
 	// lint checks these too. In params, null stands for what holds a template. nil: it
 	// runs none that it is given by name.

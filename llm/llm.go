@@ -32,9 +32,21 @@ type Settings struct {
 	Type   string `json:"type,omitempty" doc:"What kind of server it is."`
 	Model  string `json:"model,omitempty" doc:"The model of requests that name none; tokens are counted as it counts them."`
 	Prices Prices `json:"prices,omitempty" doc:"What a million tokens cost, for the cost of runs."`
+	// Lacks are words of [Abilities].
+	Lacks []string `json:"lacks,omitempty" doc:"What its model cannot do: images, tools, schema. Steps that need it are found before they run."`
 	// MaxConcurrent is kept by who opens the provider: see [Limit].
 	MaxConcurrent int `json:"max_concurrent,omitempty" min:"0" doc:"How many chats of one process ask it at once; further ones wait. 0 is any number."`
 }
+
+// The abilities that a model may lack: to see images, to call tools, to answer by a JSON Schema.
+const (
+	Images     = "images"
+	CallsTools = "tools"
+	BySchema   = "schema"
+)
+
+// Abilities returns all of them.
+func Abilities() []string { return []string{Images, CallsTools, BySchema} }
 
 // SecretHolder is a [Provider] that knows texts no record may show: keys, passwords. They
 // stay the same as long as it lives.

@@ -22,6 +22,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -61,6 +62,13 @@ max_rounds: 5
 		return output
 	}
 	def.Runs = inside
+	def.Needs = func(params value.Value) []string {
+		_, hasTools := params.Get("tools")
+		if _, hasWorkspace := params.Get("workspace"); hasTools || hasWorkspace {
+			return []string{llm.CallsTools}
+		}
+		return nil
+	}
 	def.Origins = outputOrigins
 	def.Texts = []calls.Texts{ask.Texts("agent", texts)}
 	return def

@@ -90,6 +90,7 @@ response_schema:
 		},
 	})
 	def.Lint = lintParams
+	def.Needs = abilities
 	def.OutputFor = func(output, params value.Value) value.Value {
 		if answer, _ := params.Get("response_schema"); answer.Kind() == value.Object {
 			return schema.WithProperty(output, "json", answer)
@@ -98,6 +99,27 @@ response_schema:
 	}
 	def.Origins = inputOrigins
 	return def
+}
+
+// abilities returns what the model must be able to do.
+func abilities(params value.Value) (needs []string) {
+	if tools, ok := params.Get("tools"); ok && len(tools.List()) > 0 {
+		needs = append(needs, llm.CallsTools)
+	}
+	if _, ok := params.Get("response_schema"); ok {
+		needs = append(needs, llm.BySchema)
+	}
+	messages, _ := params.Get("messages")
+	for _, m := range messages.List() {
+		content, _ := m.Get("content")
+		for _, part := range content.List() {
+			kind, _ := part.Get("type")
+			if text, _ := kind.Str(); text == "image_url" {
+				return append(needs, llm.Images)
+			}
+		}
+	}
+	return needs
 }
 
 // lintParams finds what is wrong in response_schema, members of extra that the call makes itself, and messages

@@ -25,6 +25,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -43,6 +44,12 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.Lint = lintParams
+	def.Needs = func(params value.Value) []string {
+		if media, ok := params.Get("media"); ok && (media.IsNull() || len(media.List()) > 0) {
+			return []string{llm.Images}
+		}
+		return nil
+	}
 	def.Origins = origins
 	def.ReadsConversation = calls.ReadsUnlessGiven("history")
 	def.Texts = []calls.Texts{ask.Texts("context", texts)}

@@ -16,6 +16,7 @@ func (u *unit) lintCalls() {
 			u.lintParams(s)
 			u.lintMemory(u.positionOf(s.keys.Call.node), s.Def)
 			u.lintInside(s)
+			u.lintAbilities(s)
 			u.lintTemplates(s)
 		}
 		s.Output = u.outputOf(s)

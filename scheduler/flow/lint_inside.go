@@ -111,6 +111,50 @@ func (u *unit) lintStepProviders(s *stepUnit) {
 	}
 }
 
+// lintAbilities refuses a step that needs what the model of one of its providers cannot do. Images reach
+// it by the steps before it.
+func (u *unit) lintAbilities(s *stepUnit) {
+	if !s.known || !s.Def.Info.UsesLLM {
+		return
+	}
+	names, at := s.LLM, s.keys.LLM.key
+	if len(names) == 0 {
+		names, at = u.flow.LLM, u.keys.LLM.key
+	}
+	if len(names) == 0 {
+		names = u.loading.Usual
+	}
+	if at == nil {
+		at = s.keys.Call.node
+	}
+	needs := needsOf(s.Step)
+	for _, before := range s.Needs {
+		if step := u.flow.Steps[before]; len(s.Def.Info.Messages) > 0 && !step.Def.Info.UsesLLM {
+			needs = append(needs, needsOf(step)...)
+		}
+	}
+	for _, name := range names {
+		for _, ability := range u.loading.Lacks[name] {
+			if slices.Contains(needs, ability) {
+				u.add(u.positionOf(at), "the step %s needs %s, which the provider %q lacks", s.ID, ability, name).
+					hint("name another provider under llm, or correct lacks in the settings")
+			}
+		}
+	}
+}
+
+// needsOf asks the call of a step what the model must be able to do.
+func needsOf(s *Step) []string {
+	if s.Def.Needs == nil || s.With == nil || s.With.Expr != nil {
+		return nil
+	}
+	params := s.With.Written()
+	if params.Kind() != value.Object {
+		return nil
+	}
+	return s.Def.Needs(params)
+}
+
 // lintProvidersInside checks the names of the providers of a call or flow that a call runs inside its
 // step, as far as they are written.
 func (u *unit) lintProvidersInside(s *stepUnit, in calls.Inside) {

@@ -25,6 +25,10 @@ type Loader struct {
 	// Providers are the names that llm may have, Plugins those of plugins that are
 	// installed, Secrets those that templates may use as secrets.NAME.
 	Providers, Plugins, Secrets []string
+	// Usual are the providers of flows and steps that name none, and Lacks what the models of providers
+	// cannot do, by their names: words of [llm.Abilities].
+	Usual []string
+	Lacks map[string][]string
 	// Languages are those that flows may name; nil is not checked against.
 	Languages *Languages
 	// MessageLanguage is that of the problems of flows that name no language; "" is that of the flows.

@@ -69,6 +69,11 @@ func (c *LLM) check(types []ProviderType) error {
 	for i := range c.Providers {
 		p := &c.Providers[i]
 		wrong := p.resolveType(types)
+		for j, ability := range p.Lacks {
+			if !slices.Contains(llm.Abilities(), ability) {
+				wrong = append(wrong, settingError{pointer: fmt.Sprintf("/lacks/%d", j), message: wording.Say("unknown ability %q%s", ability, value.DidYouMeanOrListSuffix(ability, llm.Abilities()))})
+			}
+		}
 		if strings.Contains(p.Name, llm.NameSeparator) {
 			wrong = append(wrong, settingError{pointer: "/name", message: wording.Say("the name %q has a comma, which separates names", p.Name)})
 		}
@@ -82,6 +87,15 @@ func (c *LLM) check(types []ProviderType) error {
 		return all
 	}
 	return nil
+}
+
+// Lacks returns what the models of providers cannot do, by the names of these.
+func (c *LLM) Lacks() map[string][]string {
+	all := map[string][]string{}
+	for i := range c.Providers {
+		all[c.Providers[i].Name] = c.Providers[i].Lacks
+	}
+	return all
 }
 
 // checkList checks a setting that lists providers: known ones, each once.

@@ -60,7 +60,7 @@ func (t *Terminal) printExplanation(e *explain.Explanation) error {
 	fmt.Fprintf(&b, "\n%s\n", colours.paint("1", t.Language.Say(
 		"Prompt of step %s (%s): %s, %s", e.Step, e.Call, t.Language.Count(len(e.Messages), "message"), t.totalTokens(e))))
 	for _, p := range e.Providers {
-		asked := t.Language.Say("asked %s: %s, %d tokens in, %d out", p.Provider, t.Language.Count(p.Requests, "request"), p.Usage.InputTokens, p.Usage.OutputTokens)
+		asked := t.Language.Say("requests to %s: %d, tokens in: %d, out: %d", p.Provider, p.Requests, p.Usage.InputTokens, p.Usage.OutputTokens)
 		if p.Failed > 0 {
 			asked += t.Language.Say("; %d failed: %s", p.Failed, p.Error)
 		}

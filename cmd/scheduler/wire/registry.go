@@ -170,6 +170,8 @@ func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 	return &flow.Loader{
 		Registry:  registry,
 		Providers: rt.settings.LLM.Names(),
+		Usual:     rt.settings.LLM.Default,
+		Lacks:     rt.settings.LLM.Lacks(),
 		Plugins:   h.Names(),
 		Secrets:   slices.Clip(append([]string{}, rt.settings.Secrets...)),
 		Languages: languages,
