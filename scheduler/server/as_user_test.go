@@ -12,7 +12,7 @@ import (
 // who it was. A token of a user begins runs of that user alone.
 func TestRunsAs(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
-	writeFile(t, f.dir+"/flows/whose.yaml", "name: whose\nmemory: {user: \"{{ run.user }}\"}\nsteps: [{id: a, call: template, with: {template: !expr run.user}}]\noutputs: {user: \"{{ a.text }}\"}\n")
+	writeFile(t, f.dir+"/flows/whose.yaml", "name: whose\nmemory: {user: \"{{ run.user }}\"}\nsteps: [{id: a, call: template, with: {template: \"{{ run.user }}\"}}]\noutputs: {user: \"{{ a.text }}\"}\n")
 	app, plain, operator := f.token("", store.RunsRead, store.RunsWrite, store.RunsAs), f.token("", store.RunsRead, store.RunsWrite), f.token("", store.Admin)
 	lin, bo := f.token("lin", store.RunsRead, store.RunsWrite, store.RunsAs), f.token("bo", store.RunsRead)
 	start := func(token, flow, user string) *reply {
