@@ -158,6 +158,12 @@ In VS Code, the setting of the YAML extension is
 
 The output of a finished step by its id, and ` + names + `. Inputs of
 triggers know ` + "`schedule` or `webhook`" + ` alone.
+
+| name | is | for example |
+|---|---|---|
+| ` + "`question` | what the user says now: the input of that name | `current_message: \"{{ question }}\"`" + ` |
+| ` + "`conversation` | the messages that came before the question, a list of `{role, content}`; `[]` without any | `history: \"{{ conversation }}\"`" + ` |
+| ` + "`run.user` | whose run it is: the user of a token, or of `run --user` | `memory: {user: \"{{ run.user }}\"}`" + ` |
 `,
 		Zh: `
 ## 值
@@ -176,6 +182,12 @@ triggers know ` + "`schedule` or `webhook`" + ` alone.
 ## 模板中的名称
 
 已结束的步骤的输出，以其 id 为名；以及 ` + names + `。触发器的输入只能使用 ` + "`schedule` 或 `webhook`" + `。
+
+| 名称 | 含义 | 例如 |
+|---|---|---|
+| ` + "`question` | 用户现在说的话：同名的输入 | `current_message: \"{{ question }}\"`" + ` |
+| ` + "`conversation` | 问题之前的消息，`{role, content}` 的列表；没有时为 `[]` | `history: \"{{ conversation }}\"`" + ` |
+| ` + "`run.user` | 属于谁的运行：令牌的用户，或 `run --user` | `memory: {user: \"{{ run.user }}\"}`" + ` |
 `,
 	}
 }
