@@ -1177,6 +1177,7 @@ export interface components {
             edited?: string[] | null;
             left_out: components["schemas"]["LeftOut"][] | null;
             messages: components["schemas"]["ExplainedMessage"][] | null;
+            providers?: components["schemas"]["ModelShare"][] | null;
             /** Format: int64 */
             shared?: number;
             step: string;
