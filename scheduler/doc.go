@@ -64,6 +64,8 @@
 // its own (llm/endpoint, retry_request.go). [Invoke] (invoke.go) does the same for one call
 // without a flow.
 //
+// step_env.go decides which model provider answers: the names under llm of the step, else of its flow, else of
+// the step around it, else the default. A list becomes an [llm.Chain], for example main and then backup.
 // What a call asks of the model passes a meter (package internal/budget): its tokens count
 // for the step, the flow and the flows around it, and none may pass its budget; the same
 // package bounds the steps that a run begins and the outputs that it holds. A call
