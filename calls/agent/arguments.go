@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"slices"
-
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -22,33 +20,21 @@ func overlayFixed(arguments value.Value, fixed *value.Map) value.Value {
 	return value.OfMap(m)
 }
 
-// withoutFixed returns a schema of parameters without those that are fixed. Of an HTTP request
-// only what an operation takes is left: the rest is not for a model to say.
-func withoutFixed(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
+// withoutFixed returns a schema of parameters without those that are fixed.
+func withoutFixed(doc value.Value, fixed *value.Map) value.Value {
 	properties, _ := doc.Get("properties")
 	kept := value.NewMap(properties.Map().Len())
 	for name, property := range properties.Map().All() {
-		if isHTTP && !slices.Contains([]string{"path", "query", "headers", "body"}, name) {
-			continue
-		}
-		if _, named := property.Get("properties"); isHTTP && name == "headers" && !named {
-			continue
-		} else if isHTTP && named && name != "body" {
-			property = closeObject(property)
-		}
 		v, isFixed := fixed.Get(name)
 		if isFixed {
-			// An object with known members may be fixed in part, and so may a query.
+			// An object with known members may be fixed in part.
 			_, named := property.Get("properties")
-			canBeFixedInPart := named || isHTTP
-			if v.Kind() != value.Object || !canBeFixedInPart {
+			if v.Kind() != value.Object || !named {
 				continue
 			}
-			if named {
-				property = withoutFixed(property, v.Map(), false)
-				if left, _ := property.Get("properties"); left.Map().Len() == 0 {
-					continue
-				}
+			property = withoutFixed(property, v.Map())
+			if left, _ := property.Get("properties"); left.Map().Len() == 0 {
+				continue
 			}
 		}
 		kept.Set(name, property)
@@ -72,7 +58,7 @@ func withoutFixed(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
 	if len(needed) > 0 {
 		m.Set("required", value.OfList(needed...))
 	}
-	if kept.Len() < properties.Map().Len() || isHTTP {
+	if kept.Len() < properties.Map().Len() {
 		// What was taken out must not come back by its name.
 		return closeObject(value.OfMap(m))
 	}
@@ -98,4 +84,19 @@ func withoutParams(params *schema.Schema, names []string) (*schema.Schema, error
 	}
 	doc.Set("properties", value.OfMap(kept))
 	return schema.Parse(value.OfMap(doc))
+}
+
+// withoutMember returns a value without the member of an object at a path of escaped names. In a list there is none to
+// leave out.
+func withoutMember(v value.Value, path []string) value.Value {
+	if v.Kind() != value.Object || len(path) == 0 {
+		return v
+	}
+	m, name := v.Map().Clone(), value.Unescape(path[0])
+	if len(path) == 1 {
+		m.Delete(name)
+	} else if inner, given := m.Get(name); given {
+		m.Set(name, withoutMember(inner, path[1:]))
+	}
+	return value.OfMap(m)
 }

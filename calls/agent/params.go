@@ -32,7 +32,7 @@ type Params struct {
 type Tools struct {
 	Flows []FlowTool `json:"flows,omitempty" doc:"Flows; their inputs are the arguments." example:"[{path: ./order.yaml}]"`
 	Calls []CallTool `json:"calls,omitempty" doc:"Calls; their parameters are the arguments." example:"[{call: memory-retrieve, with: {limit: 5}}]"`
-	HTTP  []HTTPTool `json:"http,omitempty" doc:"HTTP requests: path, query, headers and body of the operation are the arguments." example:"[{name: price, with: {url: 'https://api.example.com/prices'}}]"`
+	HTTP  []HTTPTool `json:"http,omitempty" doc:"HTTP requests: each parameter of the operation, and each member of its JSON body, is an argument." example:"[{name: price, with: {url: 'https://api.example.com/prices'}}]"`
 	MCP   []MCPTools `json:"mcp,omitempty" doc:"Tools of trusted MCP servers; they are SERVER_TOOL to the model." example:"[{server: github, tools: [search_issues]}]"`
 }
 
@@ -62,7 +62,7 @@ type CallTool struct {
 type HTTPTool struct {
 	Name          string     `json:"name,omitempty" doc:"Its name for the model. Default: the operation." example:"price"`
 	Description   string     `json:"description,omitempty" doc:"What it does, for the model. Default: what the OpenAPI document says." example:"Returns the price of a bread."`
-	Parameters    *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, an object of path, query, headers and body. Default: those of the operation." example:"{properties: {query: {type: object, properties: {bread: {type: string}}}}}"`
+	Parameters    *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, by their names in the operation, or as an object of path, query, headers and body. Default: those of the operation; arguments of one name get their place before it, as query_id and body_id." example:"{properties: {bread: {type: string}}}"`
 	ResultHeaders []string   `json:"result_headers,omitempty" doc:"Headers of the answer that the model gets to see beside the body. It sees no others." example:"[retry-after]"`
 	With          *value.Map `json:"with" doc:"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys." example:"{openapi: shop.json, operation: getPrice}"`
 }

@@ -17,6 +17,8 @@ import (
 type tool struct {
 	name, description string
 	parameters        *schema.Schema
+	// flat places the arguments in an HTTP request; nil for arguments that the tool takes as they are.
+	flat *flatArguments
 	// words translates the descriptions of the parameters; nil leaves them as they are.
 	words func(format string, args ...any) string
 	run   func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error)
@@ -181,13 +183,16 @@ func (t toolPlan) newTool(ctx context.Context, env *calls.Env) (tool, error) {
 	if err != nil {
 		return tool{}, err
 	}
-	if t.parameters != nil {
+	switch {
+	case t.call == callHTTP:
+		err = t.takeFlat(whole.Doc(), &made)
+	case t.parameters != nil:
 		made.parameters, err = t.givenSchema()
-	} else {
-		made.parameters, err = schema.Parse(withoutFixed(whole.Doc(), t.with, t.call == callHTTP))
+	default:
+		made.parameters, err = schema.Parse(withoutFixed(whole.Doc(), t.with))
 	}
 	if err != nil {
-		return tool{}, calls.Errorf(calls.Invalid, "the arguments of the tool %s: %w", t.name, err)
+		return tool{}, calls.Errorf(calls.Invalid, "the arguments of the tool %s: %w", t.name, err).WithHint("%s", calls.HintOf(err))
 	}
 	return made, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -73,8 +74,27 @@ func (b *toolbox) prepareUse(c llm.ToolCall) (t tool, arguments value.Value, err
 			return tool{}, value.Value{}, calls.Errorf(calls.Invalid, "the arguments are not JSON: %w", err)
 		}
 	}
-	if problems := t.parameters.Check(arguments); problems != nil {
+	arguments, problems := t.checkArguments(arguments)
+	if problems != nil {
 		return tool{}, value.Value{}, calls.Errorf(calls.Invalid, "the arguments do not fit the tool: %w", problems)
 	}
 	return t, arguments, nil
+}
+
+// checkArguments returns the arguments as the tool takes them. A null that the schema does not allow is left out: models
+// send it for arguments that they do not want to give.
+func (t tool) checkArguments(arguments value.Value) (value.Value, schema.Problems) {
+	problems := t.parameters.Check(arguments)
+	for _, p := range problems {
+		if v, given := arguments.At(p.Pointer); given && v.IsNull() {
+			arguments = withoutMember(arguments, strings.Split(p.Pointer, "/")[1:])
+		}
+	}
+	if problems != nil {
+		problems = t.parameters.Check(arguments)
+	}
+	if t.flat == nil || problems != nil {
+		return arguments, problems
+	}
+	return t.flat.request(arguments), t.flat.check(arguments)
 }

@@ -81,7 +81,7 @@ func TestInAFlow(t *testing.T) {
 		scripted.Answer{Text: "It is warm in Lyon."},
 		scripted.Answer{Text: `{"facts": ["Lyon has 18 degrees."], "domain": ["weather"]}`},
 		scripted.Answer{ToolCalls: []llm.ToolCall{
-			{ID: "1", Name: "getWeather", Arguments: `{"query": {"city": "Paris"}}`},
+			{ID: "1", Name: "getWeather", Arguments: `{"city": "Paris"}`},
 			{ID: "2", Name: "order", Arguments: `{"item": "tea"}`},
 			{ID: "3", Name: "order", Arguments: `{}`},
 			{ID: "4", Name: "greet", Arguments: `{"values": {"name": "Ann"}}`},

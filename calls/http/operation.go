@@ -215,18 +215,18 @@ func (in Input) checkRefused(op *openapi.Operation) error {
 
 // has reports whether the request has a parameter, or the body.
 func (in Input) has(q openapi.Refused) bool {
-	var given bool
+	var given value.Value // null leaves a parameter out
 	switch q.In {
 	case "path":
-		_, given = in.Path.Get(q.Name)
+		given, _ = in.Path.Get(q.Name)
 	case "query":
-		_, given = in.Query.Get(q.Name)
+		given, _ = in.Query.Get(q.Name)
 	case "header":
-		_, given = lookupHeader(in.Headers, q.Name)
+		given, _ = lookupHeader(in.Headers, q.Name)
 	case "body":
-		given = !in.Body.IsNull()
+		given = in.Body
 	}
-	return given
+	return !given.IsNull()
 }
 
 // refusal returns the error of a request that gives, or needs, what the document describes wrongly.
@@ -280,7 +280,7 @@ func (in Input) findMisfits(op *openapi.Operation) (schema.Problems, error) {
 			needed = needed || q.In == group.in
 		}
 		if group.m != nil || needed { // {} says more precisely what is missing
-			given.Set(group.name, value.OfMap(withSpelling(op, group.in, group.m)))
+			given.Set(group.name, value.OfMap(withoutNulls(op, group.in, withSpelling(op, group.in, group.m))))
 		}
 	}
 	if !in.Body.IsNull() {
@@ -298,6 +298,20 @@ func withSpelling(op *openapi.Operation, group string, m *value.Map) *value.Map 
 	for _, q := range op.Parameters {
 		if v, has := lookupHeader(m, q.Name); has && q.In == "header" {
 			out.Set(q.Name, v)
+		}
+	}
+	return out
+}
+
+// withoutNulls returns a group without the parameters that null leaves out. One that the operation requires stays: its
+// schema says whether null will do.
+func withoutNulls(op *openapi.Operation, in string, m *value.Map) *value.Map {
+	out := value.NewMap(m.Len())
+	for name, v := range m.All() {
+		p := findParameter(op, in, name)
+		isLeftOut := v.IsNull() && p != nil && !p.Required
+		if !isLeftOut {
+			out.Set(name, v)
 		}
 	}
 	return out

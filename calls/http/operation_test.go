@@ -58,6 +58,7 @@ func TestOperation(t *testing.T) {
 		"query: {ids: [1, 2], sp: [1, 2], pipe: [1, 2], many: [1, 2], other: x}":           "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days?ids=1,2&sp=1%202&pipe=1%7C2&many=1&many=2&other=x",
 		"query: {deep: {a: 1, b: [x]}, flat: {a: 1}, tight: {a: 1, b: 2}, json: {a: [1]}}": "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days?deep%5Ba%5D=1&deep%5Bb%5D=x&a=1&tight=a,1,b,2&json=%7B%22a%22%3A%5B1%5D%7D",
 		"query: {ids: [1], raw: 'a/b:c&d=e+f g#%é'}":                                       "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days?ids=1&raw=a/b:c%26d=e%2Bf+g%23%25%C3%A9",
+		"query: {ids: null, many: null, json: null, raw: null, sp: [1]}":                   "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days?sp=1",
 		"url: http://staging\nmethod: PUT":                                                 "PUT http://staging/cities/S%C3%A3o%20Paulo/days",
 	} {
 		got, err := sent(t, withAPI(t), base+more)

@@ -11,7 +11,8 @@ import (
 // parameterTexts writes a scalar, a list of scalars or, where the operation has objects, an
 // object in the simple style; none for null.
 func parameterTexts(v value.Value, p *openapi.Parameter) (list []string, ok bool) {
-	if p != nil && p.JSON {
+	isJSON := p != nil && p.JSON
+	if isJSON && !v.IsNull() {
 		return []string{v.JSON()}, true
 	}
 	switch v.Kind() {
