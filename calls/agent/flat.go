@@ -298,7 +298,7 @@ func (t toolPlan) takeFlat(whole value.Value, made *tool) (err error) {
 		return err
 	}
 	properties, _ := t.parameters.Get("properties")
-	made.flat, err = flat.only(properties.Map())
+	made.flat, err = flat.only(properties.Map(), t.with)
 	return err
 }
 
@@ -318,20 +318,35 @@ func (t toolPlan) writesGroups(flat *flatArguments) bool {
 	return true
 }
 
-// only leaves the arguments that the tool spells out by their names. One that the operation does not have is an error.
-func (f *flatArguments) only(properties *value.Map) (*flatArguments, error) {
+// only leaves the arguments that the tool spells out by their names. One that an operation does not have is an error;
+// without an operation, other names than those in the url are of the query, or of the body where the method has one.
+func (f *flatArguments) only(properties, with *value.Map) (*flatArguments, error) {
 	known := make([]string, len(f.places))
 	for i, p := range f.places {
 		known[i] = p.argument
 	}
+	_, isOperation := with.Get("operation")
 	kept := &flatArguments{required: f.required}
-	for name := range properties.All() {
+	for name, s := range properties.All() {
 		at := slices.Index(known, name)
-		if at < 0 {
+		switch {
+		case at >= 0:
+			kept.places = append(kept.places, f.places[at])
+		case isOperation:
 			return nil, calls.Errorf(calls.Invalid, "parameters: the request has no argument %q", name).
 				WithHint("%s", value.DidYouMeanOrList(name, known))
+		default:
+			kept.places = append(kept.places, place{argument: name, group: usualGroup(with), name: name, schema: s})
 		}
-		kept.places = append(kept.places, f.places[at])
 	}
 	return kept, nil
+}
+
+// usualGroup returns the place of an argument of which only the name is known: body for POST, PUT and PATCH, else query.
+func usualGroup(with *value.Map) string {
+	method, _ := with.Get("method")
+	if slices.Contains([]string{"POST", "PUT", "PATCH"}, method.PlainText()) {
+		return "body"
+	}
+	return "query"
 }

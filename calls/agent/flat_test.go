@@ -77,6 +77,7 @@ func TestFlatSchema(t *testing.T) {
 // TestFlatArguments: each argument goes to its place; null leaves an optional one out; problems name the argument.
 func TestFlatArguments(t *testing.T) {
 	const optional = "{type: object, properties: {query: {type: object, properties: {q: {}}}, body: {type: object, required: [amount], properties: {amount: {type: number}, reason: {type: string}}}}}"
+	const open = "{type: object, properties: {path: {type: object}, query: {type: object}, headers: {type: object}, body: {}}}"
 	const clash = "{type: object, properties: {query: {type: object, properties: {id: {}}}, body: {type: object, required: [id], properties: {id: {}, reason: {}}}}}"
 	for _, c := range []struct{ whole, plan, arguments, want string }{
 		{request, "{}", `{"path_id": "a", "body_id": 1, "amount": 2, "tag": null, "note": null, "shop": null, "X-Tenant": "t"}`,
@@ -89,7 +90,9 @@ func TestFlatArguments(t *testing.T) {
 		{optional, "with: {body: {reason: x}}", `{}`, `/amount: the required property "amount" is missing`},
 		{request, "parameters: {required: [amount], properties: {amount: {type: integer}, path_id: {type: string}}}", `{"amount": 1, "path_id": "a"}`, `{"path":{"id":"a"},"body":{"amount":1}}`},
 		{request, "parameters: {properties: {query: {type: object, properties: {tag: {type: string}}}, body: {}}}", `{"query": {"tag": null}, "body": "x"}`, `{"query":{},"body":"x"}`},
-		{request, "parameters: {properties: {amont: {}}}", `{}`, `parameters: the request has no argument "amont"`},
+		{request, "{with: {operation: x}, parameters: {properties: {amont: {}}}}", `{}`, `parameters: the request has no argument "amont"`},
+		{open, "{with: {url: 'http://h/{id}'}, parameters: {properties: {id: {type: integer}, bread: {}}}}", `{"id": 1, "bread": "rye"}`, `{"path":{"id":1},"query":{"bread":"rye"}}`},
+		{open, "{with: {url: 'http://h', method: POST}, parameters: {properties: {bread: {}, query: {type: object}}}}", `{"bread": "rye", "query": {"a": 1}}`, `{"body":{"bread":"rye"},"query":{"a":1}}`},
 		{"{type: object, properties: {body: {type: object, properties: {body: {type: string}}}}}", "parameters: {properties: {body: {type: string}}}", `{"body": "x"}`, `{"body":{"body":"x"}}`},
 	} {
 		made, err := flatTool(t, c.whole, c.plan)

@@ -24,7 +24,7 @@ type Params struct {
 	Timeout        string       `json:"timeout,omitempty" doc:"How long it all may take, as 90s or 5m. When it is over the call ends with what there is." example:"90s"`
 	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
 	Temperature    *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words." example:"0.2"`
-	ResponseSchema *value.Map   `json:"response_schema,omitempty" doc:"A JSON Schema for the last answer, which json has. One that does not fit is asked for again, without tools. Taken as written."`
+	ResponseSchema *value.Map   `json:"response_schema,omitempty" doc:"A JSON Schema for the last answer, which json has. One that does not fit is asked for again, without tools. Taken as written." example:"{type: object, required: [price], properties: {price: {type: number}}}"`
 	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names." example:"{reasoning_effort: low}"`
 }
 
@@ -62,7 +62,7 @@ type CallTool struct {
 type HTTPTool struct {
 	Name          string     `json:"name,omitempty" doc:"Its name for the model. Default: the operation." example:"price"`
 	Description   string     `json:"description,omitempty" doc:"What it does, for the model. Default: what the OpenAPI document says." example:"Returns the price of a bread."`
-	Parameters    *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, by their names in the operation, or as an object of path, query, headers and body. Default: those of the operation; arguments of one name get their place before it, as query_id and body_id." example:"{properties: {bread: {type: string}}}"`
+	Parameters    *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, by their names in the operation, or as an object of path, query, headers and body. Default: those of the operation; arguments of one name get their place before it, as query_id and body_id. With a url: names in its braces are of the path, others of the body for POST, PUT and PATCH, else of the query." example:"{properties: {bread: {type: string}}}"`
 	ResultHeaders []string   `json:"result_headers,omitempty" doc:"Headers of the answer that the model gets to see beside the body. It sees no others." example:"[retry-after]"`
 	With          *value.Map `json:"with" doc:"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys." example:"{openapi: shop.json, operation: getPrice}"`
 }

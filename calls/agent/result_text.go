@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +16,7 @@ func (t toolPlan) resultText(output value.Value) string {
 	switch {
 	case t.call == callHTTP:
 		return responseText(output, t.resultHeaders)
-	case strings.HasPrefix(t.call, callMCP):
+	case strings.HasPrefix(t.call, callMCP) && isAnswer(output):
 		return partsText(output)
 	}
 	return plainText(output)
@@ -47,6 +48,11 @@ func responseText(output value.Value, headers []string) string {
 	}
 	m.Set("body", body)
 	return value.OfMap(m).JSON()
+}
+
+// isAnswer reports whether an output has the members of an answer of an MCP server. The mock of a test may be anything.
+func isAnswer(output value.Value) bool {
+	return slices.ContainsFunc([]string{"text", "data", "content"}, func(name string) bool { _, has := output.Get(name); return has })
 }
 
 // partsText returns what a tool of an MCP server has answered: its texts, its structured content where the texts are not
