@@ -41,7 +41,7 @@ zh remember.yaml -i user=林 -i session=周三 --now 2026-03-04T08:00:00Z --ques
 // no provider, no store, another clock. The events are equal but for times. With -update the cassettes in flows/ are written anew: the
 // answers of models in them are kept.
 func TestFlowsReplay(t *testing.T) {
-	server := newForecasts(t)
+	server := newServer(t)
 	recorded, played := t.TempDir(), t.TempDir()
 	flows, err := filepath.Abs("../../flows")
 	if err != nil {
@@ -51,6 +51,12 @@ func TestFlowsReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(recorded, "scheduler.yaml"), `{llm: {default: main, providers: [{name: main, base_url: "http://127.0.0.1:9/v1"}]}, http: {allow_hosts: ["127.0.0.1:*"]}}`)
+	orders := filepath.Join(recorded, "support", "orders.json")
+	document, err := os.ReadFile(orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, orders, strings.ReplaceAll(string(document), defaultServer, server.URL))
 	more := []string{"-i", "server=" + server.URL}
 	if golden.Updating() {
 		more = nil
@@ -84,14 +90,29 @@ func TestFlowsReplay(t *testing.T) {
 	}
 }
 
-func newForecasts(t *testing.T) *httptest.Server {
+// defaultServer is where the flows look for forecasts and orders.
+const defaultServer = "http://127.0.0.1:8480"
+
+// newServer starts a server of forecasts, and of one order with two parcels.
+func newServer(t *testing.T) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"city": %q, "date": %q, "sky": "light rain", "high": 18, "low": 12}`, r.FormValue("city"), r.FormValue("date"))
+		switch r.URL.Path {
+		case "/forecast.json":
+			fmt.Fprintf(w, `{"city": %q, "date": %q, "sky": "light rain", "high": 18, "low": 12}`, r.FormValue("city"), r.FormValue("date"))
+		case "/orders/A-1042":
+			fmt.Fprint(w, `{"number": "A-1042", "ordered": "2026-02-20", "items": ["mug", "bowl"], "paid": 48, "currency": "EUR", "parcels": ["P-7", "P-8"]}`)
+		case "/parcels/P-7":
+			fmt.Fprint(w, `{"state": "delivered", "day": "2026-03-01"}`)
+		case "/parcels/P-8":
+			fmt.Fprint(w, `{"state": "on its way"}`)
+		default:
+			http.NotFound(w, r)
+		}
 	}))
 	if golden.Updating() {
-		listener, err := net.Listen("tcp", "127.0.0.1:8480") // the default of the flow
+		listener, err := net.Listen("tcp", strings.TrimPrefix(defaultServer, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}

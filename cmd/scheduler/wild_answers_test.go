@@ -29,7 +29,7 @@ var wildAnswers = map[string]struct {
 		sent: `{"encrypted_content":"gAAAAABsealed","summary":[],"type":"reasoning"},{"arguments":"{\"template\":\"x\"}","call_id":"c1","name":"w","type":"function_call"}`,
 	},
 	"emoji-in-two-chunks":    {step: chatStep, out: `"text":"😀"`},
-	"emoji-in-arguments":     {step: chatStep, out: `"arguments":"{\"x\":\"😀\"}"}}],"usage":{"input_tokens":0,"output_tokens":0},"finish_reason":"tool_calls","reasoning":"😀"`},
+	"emoji-in-arguments":     {step: chatStep, out: `"arguments":"{\"x\":\"😀\"}"}}],"usage":{"input_tokens":0,"output_tokens":0},"finish_reason":"tool_calls","provider":"main","reasoning":"😀"`},
 	"finish-abort":           {step: chatStep, code: exitFailed, err: "the server broke the answer off: abort"},
 	"finish-error":           {step: chatStep, code: exitFailed, err: "the server broke the answer off: error"},
 	"finish-error-in-choice": {step: chatStep, code: exitFailed, err: "Provider disconnected"},

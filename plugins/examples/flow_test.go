@@ -218,6 +218,7 @@ func TestRequestsOfAStep(t *testing.T) {
 	loader := &flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
 	f, problems := loader.Parse("flow.yaml", []byte(`
 name: counted
+memory: {user: lin}
 steps:
   - id: prompt
     call: input

@@ -319,9 +319,9 @@ func TestMessages(t *testing.T) {
 // What cannot be read is shown, with a caret below the place.
 func TestSyntaxSnippet(t *testing.T) {
 	_, problems := fakeLoader(t).Parse("f.yaml", []byte("steps:\n  - id: a\n    call: chat\n    with: {user: x system: y}\n"))
-	const want = `f.yaml:4:20: a comma is missing before this (inside { } and [ ] a comma separates the entries, and a value with ": " in it needs quotes)
+	const want = `f.yaml:4:26: a colon inside a text without quotes (put the text in quotes, or a comma before system if that is a key)
         with: {user: x system: y}
-                       ^`
+                             ^`
 	if diff := cmp.Diff(want, problems.Error()); diff != "" {
 		t.Error(diff)
 	}

@@ -71,7 +71,7 @@ func TestOpenWebUI(t *testing.T) {
 		}
 	}
 	first := ask(messages("Snow"))
-	if !strings.Contains(first, "city") {
+	if !strings.Contains(first, "town") {
 		t.Errorf("the first answer is %q", first)
 	}
 	aside("### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Chat History:\n<chat_history>\nUSER: Snow\n</chat_history>")

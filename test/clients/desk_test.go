@@ -118,7 +118,7 @@ func serveDesk(t *testing.T, language string) (base, token string, deadRequests 
 	}))
 	t.Cleanup(dead.Close)
 	project := t.TempDir()
-	words := map[string]string{"https://orders.pottery.example": orders.URL}
+	words := map[string]string{"http://127.0.0.1:8480": orders.URL}
 	if language == "zh" {
 		words["order number"], words["It stands at the top of the confirmation mail."] = "订单号", "在确认邮件的最上面。"
 		words["title: problem"], words["What is wrong with the order."] = "title: 问题", "订单出了什么问题。"
