@@ -62,12 +62,16 @@ max_rounds: 5
 		return output
 	}
 	def.Runs = inside
-	def.Needs = func(params value.Value) []string {
+	def.Needs = func(params value.Value) (needs []string) {
 		_, hasTools := params.Get("tools")
 		if _, hasWorkspace := params.Get("workspace"); hasTools || hasWorkspace {
-			return []string{llm.CallsTools}
+			needs = append(needs, llm.CallsTools)
 		}
-		return nil
+		given, _ := params.Get("images")
+		if seesImages, _ := given.Bool(); seesImages {
+			needs = append(needs, llm.Images)
+		}
+		return needs
 	}
 	def.Origins = outputOrigins
 	def.Texts = []calls.Texts{ask.Texts("agent", texts)}

@@ -262,6 +262,7 @@ func addVendor(m *value.Map, extra map[string]json.RawMessage) {
 // values: then the agent waits too.
 func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (fresh bool, waiting error) {
 	round := &l.out.Rounds[len(l.out.Rounds)-1]
+	var pictures []string
 	for i, c := range toolCalls {
 		var result toolResult
 		var err error
@@ -292,8 +293,12 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 			l.following = l.box.workspace.skillToFollow(c.Arguments, l.following)
 		}
 		u := &round.ToolCalls[i]
-		u.Result, u.Error, u.NotRun, u.Added = result.Text, result.Error, result.NotRun, result.Added
+		u.Result, u.Error, u.NotRun, u.Added, u.Pictures = result.Text, result.Error, result.NotRun, result.Added, len(result.Pictures)
+		pictures = append(pictures, result.Pictures...)
 		l.out.Messages = append(l.out.Messages, value.Pairs("role", "tool", "tool_call_id", c.ID, "name", sentName(c.Name), "content", u.Result))
+	}
+	if len(pictures) > 0 {
+		l.out.Messages = append(l.out.Messages, picturesMessage(pictures))
 	}
 	return fresh, nil
 }
@@ -325,6 +330,8 @@ type (
 		Added int `json:"added,omitempty"`
 		// File is the path of the file of the workspace that Text is of; "" where it is of none.
 		File string `json:"file,omitempty"`
+		// Pictures are those that the model sees, as data URLs.
+		Pictures []string `json:"pictures,omitempty"`
 	}
 )
 
@@ -343,6 +350,9 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 			if err == nil {
 				result := l.newResult(ctx, plainText(output.Value), "")
 				result.File = output.file
+				if l.params.Images {
+					result.Pictures = output.pictures
+				}
 				return result, nil
 			}
 		}
@@ -409,6 +419,10 @@ func (l *loop) messageParts() []calls.Part {
 		text, _ := content.Str()
 		if added.isResult {
 			parts = append(parts, resultPart(i, added, text))
+			continue
+		}
+		if len(added.pictures) > 0 {
+			parts = append(parts, pictureParts(i, added.pictures)...)
 			continue
 		}
 		parts = append(parts, calls.AnswerPart(i, text))

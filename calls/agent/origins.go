@@ -86,19 +86,26 @@ type addedMessage struct {
 	isResult bool
 	tool     string
 	used     usedTool
+	// pictures are the uses that the pictures of the message are of, one for each; nil in a message without.
+	pictures []usedTool
 }
 
 // addedMessages returns what the messages from the first that the work has added are.
 func (o *Output) addedMessages(first int) (all []addedMessage) {
 	uses := usesOf(o.Rounds)
 	round, done := 0, 0
+	var shown []usedTool
 	for _, m := range o.Messages[min(first, len(o.Messages)):] {
 		added := addedMessage{round: round}
 		added.tool, added.isResult = toolOf(value.OfMap(m))
-		if !added.isResult {
+		switch {
+		case !added.isResult && len(shown) > 0:
+			added.pictures, shown = shown, nil
+		case !added.isResult:
 			round++
-		} else if done < len(uses) {
+		case done < len(uses):
 			added.used = uses[done]
+			shown = append(shown, slices.Repeat([]usedTool{added.used}, added.used.Pictures)...)
 			done++
 		}
 		all = append(all, added)
@@ -122,6 +129,31 @@ func resultPart(message int, m addedMessage, text string) calls.Part {
 	result.Origins = m.used.resultOrigins(m.tool, text)
 	result.Origins[0].End = len(text) - m.used.Added
 	return calls.NewPart(message, "tool", result)
+}
+
+// pictureParts returns the parts of a message with pictures.
+func pictureParts(message int, pictures []usedTool) []calls.Part {
+	parts := make([]calls.Part, len(pictures))
+	for i, used := range pictures {
+		parts[i] = calls.Part{Kind: "tool", Message: &message, At: fmt.Sprintf("/content/%d", i), Included: true, Origins: []calls.Origin{used.origin()}}
+	}
+	return parts
+}
+
+// origin returns the source of a picture that a tool has given.
+func (u usedTool) origin() calls.Origin {
+	return calls.Origin{Kind: calls.OriginTool, Name: sentName(u.Name), Use: u.piece}
+}
+
+// pictureOrigins returns those of a member of a message with pictures, such as content/0/image_url/url.
+func pictureOrigins(pictures []usedTool, member string) []calls.Origin {
+	below, isContent := strings.CutPrefix(member, "content/")
+	number, _, _ := strings.Cut(below, "/")
+	i, err := strconv.Atoi(number)
+	if !isContent || err != nil || i >= len(pictures) {
+		return nil
+	}
+	return []calls.Origin{pictures[i].origin()}
 }
 
 // resultOrigins returns those of a result of a tool, as a finished step has it.
@@ -223,6 +255,9 @@ func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.O
 		content, _ := message.Get("content")
 		text, _ := content.Str()
 		return added.used.resultOrigins(added.tool, text)
+	}
+	if len(added.pictures) > 0 {
+		return pictureOrigins(added.pictures, below)
 	}
 	return originOfMember(message, below, added.round, out.Rounds)
 }

@@ -24,10 +24,12 @@ type tool struct {
 	run   func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error)
 }
 
-// toolOutput is what a tool has given. file is the path, as the flow writes it, of the file that a tool of the workspace has read.
+// toolOutput is what a tool has given. file is the path, as the flow writes it, of the file that a tool of the workspace has read;
+// pictures are data URLs.
 type toolOutput struct {
 	value.Value
-	file string
+	file     string
+	pictures []string
 }
 
 // describedParameters returns the schema of the parameters with descriptions in the language
@@ -176,7 +178,7 @@ func (t toolPlan) newTool(ctx context.Context, env *calls.Env) (tool, error) {
 			if err != nil {
 				return toolOutput{}, err
 			}
-			return toolOutput{Value: value.OfString(t.resultText(output))}, nil
+			return toolOutput{Value: value.OfString(t.resultText(output)), pictures: t.pictures(output)}, nil
 		}
 		whole, err = t.ofCall(ctx, env, &made)
 	}

@@ -163,10 +163,14 @@ func (w *workspace) readFile(ctx context.Context, env *calls.Env, arguments valu
 		}
 	}
 	text, err := readText(w.root, name)
+	file := path.Join(w.shown, name)
 	if err != nil {
 		return toolOutput{}, calls.Errorf(kindOf(err), "%s: %w", a.Path, err)
 	}
-	return toolOutput{value.OfString(excerptLines(env, secret.FromContext(ctx).MaskText(text), a.Offset, a.Limit, w.room)), path.Join(w.shown, name)}, nil
+	if !utf8.ValidString(text) {
+		return pictureOutput(text, file), nil
+	}
+	return toolOutput{Value: value.OfString(excerptLines(env, secret.FromContext(ctx).MaskText(text), a.Offset, a.Limit, w.room)), file: file}, nil
 }
 
 func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.Value) (toolOutput, error) {
@@ -184,7 +188,7 @@ func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.V
 	}
 	s := w.skills[i]
 	if a.File == "" {
-		return toolOutput{value.OfString(s.Instructions() + s.fileList()), s.Location}, nil
+		return toolOutput{Value: value.OfString(s.Instructions() + s.fileList()), file: s.Location}, nil
 	}
 	file := path.Clean(filepath.ToSlash(a.File))
 	if !filepath.IsLocal(file) {
@@ -194,7 +198,11 @@ func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.V
 	if err != nil {
 		return toolOutput{}, calls.Errorf(kindOf(err), "%s: %w", a.File, err)
 	}
-	return toolOutput{value.OfString(text), path.Join(path.Dir(s.Location), file)}, nil
+	file = path.Join(path.Dir(s.Location), file)
+	if !utf8.ValidString(text) {
+		return pictureOutput(text, file), nil
+	}
+	return toolOutput{Value: value.OfString(text), file: file}, nil
 }
 
 // skillToFollow returns the skill whose instructions a use of read_skill has read, or the
@@ -246,7 +254,12 @@ func (f foundSkill) fileList() string {
 	return "\n\n<files>\n" + strings.Join(names, "\n") + "\n</files>"
 }
 
-// readText reads a text file; the error of a directory lists its entries.
+// pictureOutput returns what reading a picture gives.
+func pictureOutput(data, file string) toolOutput {
+	return toolOutput{value.OfString(pictureNote([]byte(data))), file, []string{pictureURL([]byte(data))}}
+}
+
+// readText reads a text file, or a picture, which is the only one that is not UTF-8; the error of a directory lists its entries.
 func readText(root *os.Root, name string) (string, error) {
 	info, err := root.Stat(name)
 	switch {
@@ -268,7 +281,7 @@ func readText(root *os.Root, name string) (string, error) {
 	if err != nil {
 		return "", userpath.WithoutPath(err)
 	}
-	if !utf8.Valid(data) {
+	if !utf8.Valid(data) && pictureURL(data) == "" {
 		return "", wording.Errorf("it is not UTF-8 text")
 	}
 	return string(data), nil

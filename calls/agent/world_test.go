@@ -24,6 +24,9 @@ func parse(t *testing.T, text string) value.Value {
 	return v
 }
 
+// png is a picture of one pixel, in base64.
+const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 // world is an Env whose calls and flows note what they were asked for.
 type world struct {
 	t    *testing.T
@@ -36,9 +39,10 @@ type world struct {
 func (w *world) registry() *calls.Registry {
 	var defs []calls.Definition
 	for name, s := range map[string]string{
-		"weather": "{type: object, additionalProperties: false, required: [city], properties: {city: {type: string}, unit: {type: string, enum: [C, F]}, deep: {type: object, required: [a, b], properties: {a: {type: integer}, b: {type: integer}}}}}",
-		"http":    "{type: object, additionalProperties: false, properties: {url: {type: string}, method: {type: string}, path: {type: object}, query: {type: object}, headers: {type: object}, body: {}, timeout: {type: string}}}",
-		"text":    "{type: object, additionalProperties: false}",
+		"weather":    "{type: object, additionalProperties: false, required: [city], properties: {city: {type: string}, unit: {type: string, enum: [C, F]}, deep: {type: object, required: [a, b], properties: {a: {type: integer}, b: {type: integer}}}}}",
+		"http":       "{type: object, additionalProperties: false, properties: {url: {type: string}, method: {type: string}, path: {type: object}, query: {type: object}, headers: {type: object}, body: {}, timeout: {type: string}}}",
+		"mcp.q.snap": "{type: object}",
+		"text":       "{type: object, additionalProperties: false}",
 	} {
 		doc, err := schema.Parse(parse(w.t, s))
 		if err != nil {
@@ -76,6 +80,11 @@ func (w *world) RunCall(ctx context.Context, name string, params value.Value) (v
 	w.ran = append(w.ran, name+" "+params.JSON())
 	if w.does != nil {
 		w.does(ctx)
+	}
+	if name == "mcp.q.snap" {
+		v, err := value.ParseJSON([]byte(`{"text": "two", "content": [{"type": "image", "mimeType": "image/jpeg", "data": "` + png + `"}, {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+			{"type": "resource", "resource": {"uri": "file:///b", "mimeType": "image/png", "blob": "` + png + `"}}]}`))
+		return v, err
 	}
 	if name == "text" {
 		return value.OfMap(value.Pairs("text", strings.Repeat("雨", 200))), w.fail[name]
