@@ -321,25 +321,37 @@ func (t toolPlan) writesGroups(flat *flatArguments) bool {
 // only leaves the arguments that the tool spells out by their names. One that an operation does not have is an error;
 // without an operation, other names than those in the url are of the query, or of the body where the method has one.
 func (f *flatArguments) only(properties, with *value.Map) (*flatArguments, error) {
-	known := make([]string, len(f.places))
-	for i, p := range f.places {
-		known[i] = p.argument
-	}
 	_, isOperation := with.Get("operation")
 	kept := &flatArguments{required: f.required}
 	for name, s := range properties.All() {
-		at := slices.Index(known, name)
+		at := f.index(name)
 		switch {
 		case at >= 0:
 			kept.places = append(kept.places, f.places[at])
 		case isOperation:
-			return nil, calls.Errorf(calls.Invalid, "parameters: the request has no argument %q", name).
-				WithHint("%s", value.DidYouMeanOrList(name, known))
+			return nil, calls.Errorf(calls.Invalid, "parameters: %w", f.find(name))
 		default:
 			kept.places = append(kept.places, place{argument: name, group: usualGroup(with), name: name, schema: s})
 		}
 	}
 	return kept, nil
+}
+
+// index returns the place of an argument; -1 for none of that name.
+func (f *flatArguments) index(name string) int {
+	return slices.IndexFunc(f.places, func(p place) bool { return p.argument == name })
+}
+
+// find returns an error if there is no argument of that name.
+func (f *flatArguments) find(name string) error {
+	if f.index(name) >= 0 {
+		return nil
+	}
+	known := make([]string, len(f.places))
+	for i, p := range f.places {
+		known[i] = p.argument
+	}
+	return calls.Errorf(calls.Invalid, "the operation has no argument %q for the model", name).WithHint("%s", value.DidYouMeanOrList(name, known))
 }
 
 // usualGroup returns the place of an argument of which only the name is known: body for POST, PUT and PATCH, else query.

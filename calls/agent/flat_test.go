@@ -90,7 +90,7 @@ func TestFlatArguments(t *testing.T) {
 		{optional, "with: {body: {reason: x}}", `{}`, `/amount: the required property "amount" is missing`},
 		{request, "parameters: {required: [amount], properties: {amount: {type: integer}, path_id: {type: string}}}", `{"amount": 1, "path_id": "a"}`, `{"path":{"id":"a"},"body":{"amount":1}}`},
 		{request, "parameters: {properties: {query: {type: object, properties: {tag: {type: string}}}, body: {}}}", `{"query": {"tag": null}, "body": "x"}`, `{"query":{},"body":"x"}`},
-		{request, "{with: {operation: x}, parameters: {properties: {amont: {}}}}", `{}`, `parameters: the request has no argument "amont"`},
+		{request, "{with: {operation: x}, parameters: {properties: {amont: {}}}}", `{}`, `parameters: the operation has no argument "amont" for the model`},
 		{open, "{with: {url: 'http://h/{id}'}, parameters: {properties: {id: {type: integer}, bread: {}}}}", `{"id": 1, "bread": "rye"}`, `{"path":{"id":1},"query":{"bread":"rye"}}`},
 		{open, "{with: {url: 'http://h', method: POST}, parameters: {properties: {bread: {}, query: {type: object}}}}", `{"bread": "rye", "query": {"a": 1}}`, `{"body":{"bread":"rye"},"query":{"a":1}}`},
 		{"{type: object, properties: {body: {type: object, properties: {body: {type: string}}}}}", "parameters: {properties: {body: {type: string}}}", `{"body": "x"}`, `{"body":{"body":"x"}}`},

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 			problems = append(problems, t.lintFixed(def, env)...)
 			problems = append(problems, t.askCall(def, env)...)
 			problems = append(problems, t.lintOffered(def)...)
+			problems = append(problems, t.lintFlat(def, env)...)
 		}
 	}
 	return problems
@@ -153,6 +155,33 @@ func (t toolPlan) lintOffered(def calls.Definition) (problems []schema.Problem) 
 		_, isGiven := given.Get(name)
 		if _, isFixed := t.with.Get(name); !isGiven && !isFixed && !usual {
 			found("", wording.Of("fix it under with, or let the model give it"), "%s needs the parameter %q", t.call, name)
+		}
+	}
+	return problems
+}
+
+// lintFlat holds the arguments of an HTTP tool that are written by their names to those of its operation, if that is known.
+func (t toolPlan) lintFlat(def calls.Definition, env calls.LintEnv) (problems []schema.Problem) {
+	operation, _ := t.with.Get("operation")
+	isRequest := t.call == callHTTP && def.ParamsFor != nil
+	isKnown := operation.Kind() == value.String && env.Dir != ""
+	if !isRequest || !isKnown || t.parameters == nil {
+		return nil
+	}
+	known := calls.NewEnv()
+	known.Dir = env.Dir
+	whole, err := def.ParamsFor(context.Background(), known, value.OfMap(t.with))
+	if err != nil { // found where the call looks at what is fixed
+		return nil
+	}
+	flat := newFlatArguments(whole.Doc(), t.with)
+	if t.writesGroups(flat) {
+		return nil
+	}
+	given, _ := t.parameters.Get("properties")
+	for name := range given.Map().All() {
+		if err := flat.find(name); err != nil {
+			problems = append(problems, calls.ProblemOf("/"+t.place+"/parameters/properties/"+value.Escape(name), err))
 		}
 	}
 	return problems

@@ -53,7 +53,7 @@ var _ = wording.Add(wording.Catalog{
 	`there are two tools called %s`:                                                                          `有两个名为 %s 的工具`,
 	`there is no call %q that can be run from here`:                                                          `没有可在此处运行的调用 %q`,
 	`there is no skill %q`:                                                                                   `没有技能 %q`,
-	`parameters: the request has no argument %q`:                                                             `parameters：请求没有参数 %q`,
+	`the operation has no argument %q for the model`:                                                         `该操作没有可由模型给出的参数 %q`,
 	`there is no tool %q`:                                                                                    `没有工具 %q`,
 	`there is nothing to do: neither messages nor prompt are given, and the run has no question`:             `没有要做的事：未给出 messages 和 prompt，运行也没有问题`,
 	`use 90s or 5m`:    `写法如 90s 或 5m`,
