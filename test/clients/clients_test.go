@@ -196,7 +196,7 @@ func testWaiting(t *testing.T, client openai.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(first.Choices[0].Message.Content, "city (The town)") {
+	if !strings.Contains(first.Choices[0].Message.Content, "What is the town?") {
 		t.Fatalf("got %s", first.RawJSON())
 	}
 	params.Messages = append(params.Messages, first.Choices[0].Message.ToParam(), openai.UserMessage("Hangzhou"))
