@@ -9,18 +9,19 @@ export const looks = (["en", "zh"] as const).flatMap((language) => (["light", "d
 export type Look = (typeof looks)[number];
 
 /**
- * page is logged in and fails its test when a script throws, or the server's
+ * page is logged in by token and fails its test when a script throws, or the server's
  * Content-Security-Policy refuses something.
  */
-export const test = base.extend<{ page: Page }>({
+export const test = base.extend<{ page: Page; token: string }>({
+  token: async ({}, use) => use(process.env.SCHEDULER_TOKEN!),
   baseURL: async ({}, use) => use(process.env.SCHEDULER_URL!),
-  page: async ({ page, context }, use) => {
+  page: async ({ page, context, token }, use) => {
     const faults: string[] = [];
     page.on("pageerror", (error) => faults.push(error.stack ?? error.message));
     page.on("console", (message) => {
       if (message.type() === "error" && !/Failed to load resource/.test(message.text())) faults.push(message.text());
     });
-    const answer = await context.request.post("/api/v1/session", { data: { token: process.env.SCHEDULER_TOKEN } });
+    const answer = await context.request.post("/api/v1/session", { data: { token } });
     expect(answer.status()).toBe(204);
     await use(page);
     expect(faults, "errors of the page, refusals of its Content-Security-Policy among them").toEqual([]);

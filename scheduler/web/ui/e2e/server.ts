@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
-const root = resolve(import.meta.dirname, "../../../..");
+/** root is the folder of the repository. */
+export const root = resolve(import.meta.dirname, "../../../..");
 const program = resolve(root, process.env.SCHEDULER ?? "bin/scheduler");
 
 /** Makes a project of the flows that the repository has, whose models answer from cassettes, and serves it. */
@@ -22,34 +23,42 @@ llm: {providers: [{name: teller, base_url: "${address}/v1", model: teller}]}
   writeFlows(join(dir, "flows"), address);
   const plugin = spawnSync(program, ["plugins", "init", "--lang", "python", "stamp"], { cwd: dir, encoding: "utf8" });
   if (plugin.status !== 0) throw new Error(`no plugin was written: ${plugin.stderr}`);
-  const server = spawn(program, ["serve", "--listen", "127.0.0.1:0", "--edit"], { cwd: dir, stdio: ["ignore", "pipe", "inherit"] });
-  const link = await loginLink(server);
+  const { link, stop } = await serveProject(dir, "--edit");
   process.env.SCHEDULER_URL = new URL(link).origin;
   process.env.SCHEDULER_LINK = link;
   process.env.SCHEDULER_DIR = dir;
   process.env.SLOW_SERVER = address;
-  process.env.SCHEDULER_TOKEN = createToken(dir);
+  process.env.SCHEDULER_TOKEN = createToken(dir, "--scopes", "admin");
   return async () => {
-    const ended = new Promise((done) => server.once("exit", done));
-    server.kill("SIGTERM");
-    await ended;
+    await stop();
     slow.close();
     rmSync(dir, { recursive: true, force: true });
   };
 }
 
+/** Starts the program in a project, and returns the link that logs in and the function that stops it. */
+export async function serveProject(dir: string, ...args: string[]): Promise<{ link: string; stop(): Promise<void> }> {
+  const server = spawn(program, ["serve", "--listen", "127.0.0.1:0", ...args], { cwd: dir, stdio: ["ignore", "pipe", "inherit"] });
+  const stop = async () => {
+    const ended = new Promise((done) => server.once("exit", done));
+    server.kill("SIGTERM");
+    await ended;
+  };
+  return { link: await loginLink(server), stop };
+}
+
 /** Waits for the link that the server prints. */
 async function loginLink(server: ChildProcess): Promise<string> {
   for await (const line of createInterface({ input: server.stdout! })) {
-    const link = /^log in once with (\S+)$/.exec(line)?.[1];
+    const link = /https?:\/\/\S+\/login\S*/.exec(line)?.[0]; // the words around it are in the project's language
     if (link) return link;
   }
   throw new Error(`${program} serve ended before it printed a link`);
 }
 
 /** Creates a token by the command line, and returns its text. */
-function createToken(dir: string): string {
-  const made = spawnSync(program, ["token", "create", "e2e", "--scopes", "admin"], { cwd: dir, encoding: "utf8" });
+export function createToken(dir: string, ...args: string[]): string {
+  const made = spawnSync(program, ["token", "create", "e2e", ...args], { cwd: dir, encoding: "utf8" });
   const text = /sch_\w+_[\w-]+/.exec(made.stdout)?.[0];
   if (!text) throw new Error(`no token was created: ${made.stderr}`);
   return text;

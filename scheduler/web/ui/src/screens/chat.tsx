@@ -138,6 +138,7 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
       const given = (await api.post("/api/v1/runs/{id}/answers", { path: { id: run }, body: { message, seen: wait.seen } })) as Schemas["Accepted"];
       setExchanges((all) => ({ ...all, [run]: [...(all[run] ?? []), { asked: told[run] || wait.question, mine: message }] }));
       setTold((all) => ({ ...all, [run]: given.text ?? "" }));
+      if (given.state === "cancelled") onWait(run); // the next message is a new question
       wait.reload();
       return true;
     } catch (err) {
