@@ -35,7 +35,7 @@ export async function startDesk(language: "en" | "zh"): Promise<Desk> {
     }),
   ]);
   const [orders, model, dead] = servers.map((one) => `http://127.0.0.1:${(one.address() as AddressInfo).port}`) as [string, string, string];
-  copyDesk(join(dir, "flows"), { "https://orders.pottery.example": orders, ...(language === "zh" ? chineseWords : {}) });
+  copyDesk(join(dir, "flows"), { [shopAddress()]: orders, ...(language === "zh" ? chineseWords : {}) });
   writeFileSync(join(dir, "scheduler.yaml"), `language: ${language}
 http: {allow_hosts: ["127.0.0.1:*"]}
 llm:
@@ -55,6 +55,12 @@ llm:
       rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** Returns the address of the shop in the desk's own document. */
+function shopAddress(): string {
+  const text = readFileSync(join(root, "flows", "support", "orders.json"), "utf8");
+  return (JSON.parse(text) as { servers: { url: string }[] }).servers[0]!.url;
 }
 
 /** Copies the desk without its recordings, with words in place of others. */
@@ -144,7 +150,7 @@ function reply(messages: ChatMessage[]): { content?: string; tool_calls?: object
   const turns = messages.filter((m) => m.role === "user");
   const newest = textOf(turns.at(-1)!.content);
   if (newest.includes("refund")) {
-    const call = { name: "refund", arguments: '{"path": {"number": "A-1042"}, "body": {"amount": 48, "reason": "broken"}}' };
+    const call = { name: "refund", arguments: '{"number": "A-1042", "amount": 48, "reason": "broken"}' };
     return { tool_calls: [{ index: 0, id: "call_1", type: "function", function: call }] };
   }
   const prompt = textOf(messages[0]!.content);
