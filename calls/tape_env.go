@@ -64,7 +64,7 @@ func (h tapedHTTP) Do(req *http.Request) (*http.Response, error) {
 	var live *http.Response
 	name := req.Method + " " + req.URL.Host + req.URL.EscapedPath()
 	played, err := Exchange(req.Context(), h.tape, TapedHTTP, name, asked, func(ctx context.Context) (tapedResponse, error) {
-		resp, err := h.inner.Do(req)
+		resp, err := h.inner.Do(req) //nolint:bodyclose // readTaped gives it another body, which the caller closes
 		if err != nil {
 			return tapedResponse{}, unlocated(err)
 		}

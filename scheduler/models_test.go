@@ -94,7 +94,7 @@ func TestFallback(t *testing.T) {
 	var warned string
 	var use *journal.ModelUse
 	for _, ev := range r.Events {
-		switch ev.Type {
+		switch ev.Type { //nolint:exhaustive // two tell of the tries
 		case journal.StepWarning:
 			warned = ev.Data.Code + ": " + ev.Data.Text
 		case journal.StepFinished:

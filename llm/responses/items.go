@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/callnode/scheduler/llm/endpoint"
 )
@@ -115,7 +116,7 @@ func (t *assistantTexts) append(items []inputItem, at place) []inputItem {
 	if t.fits {
 		n = min(max(at.Bytes, 0), n)
 	}
-	parts := append(t.parts, textParts("output_text", t.text[:n])...)
+	parts := slices.Concat(t.parts, textParts("output_text", t.text[:n]))
 	t.parts, t.text = nil, t.text[n:]
 	if len(parts) == 0 {
 		return items

@@ -235,7 +235,7 @@ func TestHints(t *testing.T) {
 		`{"error":{"message":"The model 'x' does not exist","type":"invalid_request_error","code":"not_found"}}`: "",
 	} {
 		p, err := responses.New(responses.Config{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 400, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+			return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 		})})
 		if err != nil {
 			t.Fatal(err)

@@ -64,7 +64,7 @@ var thoughtMembers = []string{"reasoning_content", "reasoning", "reasoning_detai
 // withoutSeals returns thoughts without the texts that only the vendor can read: people see
 // how long they are, for example "(1200 bytes)".
 func withoutSeals(v value.Value) value.Value {
-	switch v.Kind() { //nolint:exhaustive // the others have no members
+	switch v.Kind() {
 	case value.List:
 		items := make([]value.Value, len(v.List()))
 		for i, item := range v.List() {

@@ -324,13 +324,15 @@ func (u *unit) shapeOf(p *Param) value.Value {
 // what a path leads to in it.
 func (u *unit) shapeOfPath(path []string) value.Value {
 	doc := keySchema()
-	if i, isStep := u.byID[path[0]]; isStep {
+	i, isStep := u.byID[path[0]]
+	switch {
+	case isStep:
 		doc = u.steps[i].Output
-	} else if path[0] == "inputs" {
+	case path[0] == "inputs":
 		doc = u.flow.Inputs.Doc()
-	} else if path[0] == conversationName {
+	case path[0] == conversationName:
 		doc = conversationShape
-	} else if path[0] == "question" {
+	case path[0] == "question":
 		doc = keySchema("type", "string")
 	}
 	if found := lookUpPath(doc, path[1:]); found.unknown < 0 && !strings.Contains(found.schema.JSON(), `"$ref"`) {

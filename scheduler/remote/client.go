@@ -110,7 +110,7 @@ func (c *Client) connect(ctx context.Context) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path, ServeCommand)
+	cmd := exec.Command(path, ServeCommand) //nolint:noctx // it outlives the request that starts it, and stopLocked ends it
 	kind := &clientKind{}
 	c.plugin = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  handshake,

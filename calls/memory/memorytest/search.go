@@ -333,7 +333,7 @@ func placeOfEvidence(q Question, found []memory.Scored) int {
 }
 
 // testSigns: pictures are words, and ß is ss.
-func testSigns(t *testing.T, f *fixture) {
+func testSigns(_ *testing.T, f *fixture) {
 	for i, content := range []string{"My favourite is 🍣 on Fridays", "Die Straße zur Schule ist gesperrt", "Thanks 👍🏽 for the lift"} {
 		f.mustSave(newMemory(content, fmt.Sprint(i), 0))
 	}

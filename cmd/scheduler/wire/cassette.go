@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -69,7 +71,8 @@ func (rt *Runtime) playRun(f *flow.Flow, o *service.ExecutorOptions, isStrict bo
 
 // recordedRun returns the run that is recorded beside the flow of a case of a test, with these inputs; nil if there is none.
 func (rt *Runtime) recordedRun(c *suite.Case, inputs value.Value) (*replay.Run, error) {
-	if _, err := os.Stat(cassettePath(c.Flow)); err != nil {
+	_, err := os.Stat(cassettePath(c.Flow))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	run, err := rt.playRun(c.Flow, &service.ExecutorOptions{Run: &service.RunStart{Inputs: inputs, Conversation: c.Conversation, User: c.User}}, true)

@@ -273,7 +273,8 @@ function Reply({ run, reply, told }: { run: FollowedRun; reply?: string; told?: 
     <>
       {reply && <pre>{reply}</pre>}
       {state === "finished" && !reply && <p className="hint">{t("chat.no_reply")}</p>}
-      {error && <RunError error={error} />}
+      {/* The words of on_error are for who chats; what failed stands on the page of the run. */}
+      {error && !reply && <RunError error={error} />}
       {state === "cancelled" && told && <pre>{told}</pre>}
       {isWaiting(run) && <AnswerForm key={info.last_seq} chat told={told} run={info.run} waiting={info.waiting ?? []} onSent={run.reload} />}
       <p className="turn-foot hint">
