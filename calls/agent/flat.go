@@ -319,14 +319,17 @@ func (t toolPlan) writesGroups(flat *flatArguments) bool {
 }
 
 // only leaves the arguments that the tool spells out by their names. One that an operation does not have is an error;
-// without an operation, other names than those in the url are of the query, or of the body where the method has one.
+// without an operation, other names than those in the url are of the query, or of the body where the method has one, also
+// query and body themselves unless they are objects: a search often has an argument query.
 func (f *flatArguments) only(properties, with *value.Map) (*flatArguments, error) {
 	_, isOperation := with.Get("operation")
 	kept := &flatArguments{required: f.required}
 	for name, s := range properties.All() {
 		at := f.index(name)
+		kind, _ := s.Get("type")
+		isGroup := at >= 0 && f.places[at].name == "" && kind.PlainText() == "object"
 		switch {
-		case at >= 0:
+		case at >= 0 && (isOperation || isGroup || f.places[at].name != ""):
 			kept.places = append(kept.places, f.places[at])
 		case isOperation:
 			return nil, calls.Errorf(calls.Invalid, "parameters: %w", f.find(name))

@@ -92,6 +92,9 @@ func TestFlatArguments(t *testing.T) {
 		{request, "parameters: {properties: {query: {type: object, properties: {tag: {type: string}}}, body: {}}}", `{"query": {"tag": null}, "body": "x"}`, `{"query":{},"body":"x"}`},
 		{request, "{with: {operation: x}, parameters: {properties: {amont: {}}}}", `{}`, `parameters: the operation has no argument "amont" for the model`},
 		{open, "{with: {url: 'http://h/{id}'}, parameters: {properties: {id: {type: integer}, bread: {}}}}", `{"id": 1, "bread": "rye"}`, `{"path":{"id":1},"query":{"bread":"rye"}}`},
+		{open, "{with: {url: 'http://h'}, parameters: {properties: {query: {type: string}, limit: {type: integer}}}}", `{"query": "cats", "limit": 3}`, `{"query":{"query":"cats","limit":3}}`},
+		{open, "{with: {url: 'http://h'}, parameters: {properties: {query: {type: string}}}}", `{"query": "cats"}`, `{"query":{"query":"cats"}}`},
+		{open, "{with: {url: 'http://h', method: POST}, parameters: {properties: {title: {type: string}, body: {type: string}}}}", `{"title": "t", "body": "b"}`, `{"body":{"title":"t","body":"b"}}`},
 		{open, "{with: {url: 'http://h', method: POST}, parameters: {properties: {bread: {}, query: {type: object}}}}", `{"bread": "rye", "query": {"a": 1}}`, `{"body":{"bread":"rye"},"query":{"a":1}}`},
 		{"{type: object, properties: {body: {type: object, properties: {body: {type: string}}}}}", "parameters: {properties: {body: {type: string}}}", `{"body": "x"}`, `{"body":{"body":"x"}}`},
 	} {

@@ -152,7 +152,12 @@ type Report struct {
 	Warnings      []string `json:"warnings,omitempty" doc:"What was wrong with answers of the model, and for whose memories."`
 	Embedded      int      `json:"embedded" doc:"How many memories got their vector."`
 	NotEmbedded   string   `json:"not_embedded,omitempty" doc:"Why others still wait for their vector."`
+
+	modelFailure error
 }
+
+// ModelFailure returns why a snapshot was postponed, if a model provider failed; nil otherwise.
+func (r *Report) ModelFailure() error { return r.modelFailure }
 
 // Run makes the snapshots that are due, or with all those of every session and category
 // with anything new, and the missing vectors, until none is left or ctx ends. A failure
@@ -216,6 +221,9 @@ func (p *SnapshotProcessor) runJob(ctx context.Context, job *Job, report *Report
 		job.Attempts--
 	} else {
 		report.Postponed++
+		if calls.KindOf(err) == calls.Provider {
+			report.modelFailure = err
+		}
 		p.log().Warn("a snapshot is postponed", "user", job.User, "session", job.Session, "category", job.Category, "again after", wait, "error", err)
 	}
 	return errors.Join(ctx.Err(), p.Store.Postpone(context.WithoutCancel(ctx), job, p.now().Add(wait)))

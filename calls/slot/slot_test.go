@@ -123,7 +123,7 @@ func TestStages(t *testing.T) {
 			answers: []scripted.Answer{{Text: `[{"tags": "[\"red\",\"blue\"]"}]`}},
 			want:    `{"slot_data":{"tags":["red","blue"]},"remaining_schema":{},"sources":{"/tags":"model"}}`},
 		{name: "placeholders", params: `{"stages":["llm"],"current_schema":{"type":"object","required":["city","date"],"properties":{"city":{"type":"string"},"date":{"type":"string"},"note":{"type":"string"}}}}`, asked: 1, rejected: 3,
-			answers: []scripted.Answer{{Text: `{"city":"N/A","date":" 未提供 ","note":""}`}},
+			answers: []scripted.Answer{{Text: `{"city":"N/A.","date":" 未提供 ","note":""}`}},
 			want:    `{"slot_data":{},"remaining_schema":{"type":"object","properties":{"/city":{"type":"string"},"/date":{"type":"string"}},"required":["/city","/date"]},"sources":{}}`},
 		{name: "placeholders that the schema names", params: `{"stages":["llm"],"current_schema":{"type":"object","required":["a","b"],"properties":{"a":{"enum":["none","some"]},"b":{"type":"string","default":"unknown"}}}}`, asked: 1,
 			answers: []scripted.Answer{{Text: `{"a":"None","b":"unknown"}`}},

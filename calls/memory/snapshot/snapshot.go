@@ -63,6 +63,9 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		for _, text := range report.Warnings {
 			env.Warn("snapshot", "%s", text)
 		}
+		if err := report.ModelFailure(); err != nil { // the snapshots that were made are kept
+			return nil, err
+		}
 		return report, nil
 	})
 }

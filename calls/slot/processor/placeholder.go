@@ -32,7 +32,7 @@ func (f *Filling) Hear(texts ...string) {
 // enum, const or default, is a value.
 func (f *Filling) isPlaceholder(v value.Value, place schema.Place) bool {
 	text, isText := v.Str()
-	word := strings.ToLower(strings.TrimSpace(text))
+	word := strings.ToLower(strings.TrimRight(strings.TrimSpace(text), ".。")) // "Unknown." is one, too
 	if !isText || !slices.Contains(placeholders, word) || f.heard[word] {
 		return false
 	}

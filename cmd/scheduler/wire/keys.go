@@ -13,7 +13,8 @@ import (
 // minKey is the least length of a key that is masked in every text.
 const minKey = 8
 
-// keys returns the keys that the program signs in with at model providers and MCP servers. A word such as
+// keys returns the texts that are masked in every run: the keys that the program signs in with at model providers and
+// MCP servers, and the secrets of the settings, which a run may hear although its flow does not read them. A word such as
 // "ollama", the key of servers that want none, is not one: it is in texts by chance.
 func (rt *Runtime) keys() (all []string) {
 	for i := range rt.settings.LLM.Providers {
@@ -33,6 +34,9 @@ func (rt *Runtime) keys() (all []string) {
 			given = append(given, endpoint.Header{Name: variable, Value: os.Getenv(variable)})
 		}
 		all = append(all, endpoint.SecretsOf("", given, &url.URL{})...)
+	}
+	for _, name := range rt.settings.Secrets { // a user may say one that the flow does not read
+		all = append(all, os.Getenv(name))
 	}
 	return slices.DeleteFunc(all, func(text string) bool {
 		isWord := !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
