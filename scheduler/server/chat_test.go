@@ -276,6 +276,71 @@ steps:
 	}
 }
 
+// TestChatRepeatsAfterFailedReading: a message that the model could not read, because its provider refused, is read when it is sent
+// again. It does not become the question of another run, also where the client keeps the failed message in its conversation.
+func TestChatRepeatsAfterFailedReading(t *testing.T) {
+	refused := scripted.Answer{Error: &llm.Error{Message: "out of order", Status: 401}}
+	for name, again := range map[string][]string{
+		"the same request":      {"It is A-1042"},
+		"the message once more": {"It is A-1042", "It is A-1042"},
+	} {
+		f := serveFlow(t, `inputs: {type: object, properties: {question: {type: string}}}
+llm: slow
+steps:
+  - {id: first, call: chat, with: {user: "{{ question }}"}}
+  - {id: a, call: slot, with: {stages: [llm], current_schema: {type: object, required: [order], properties: {order: {type: string, pattern: "^[A-Z]-[0-9]{4}$"}}}}}
+  - {id: say, call: template, with: {template: "order {{ a.slot_data.order }}"}, to_user: true}
+`, scripted.New(scripted.Answer{Text: "hello"}, scripted.Answer{Text: "{}"}, refused, scripted.Answer{Text: `{"/order": "A-1042"}`}))
+		token := f.token("lin", store.RunsRead, store.RunsWrite)
+		first := f.chat(token, "ends", messages("hi"), "")
+		if failed := f.chat(token, "ends", messages("hi", first.at(said), "It is A-1042"), ""); !strings.Contains(failed.text, "out of order") {
+			t.Errorf("%s: the failure is %d %s", name, failed.status, failed.text)
+		}
+		list, err := value.ParseJSON([]byte(messages("hi", first.at(said))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := list.List()
+		for _, text := range again {
+			all = append(all, value.OfMap(value.Pairs("role", "user", "content", text)))
+		}
+		r := f.chat(token, "ends", value.OfList(all...).JSON(), "")
+		if r.at(said) != "order A-1042" || r.at("/scheduler/run") != first.at("/scheduler/run") {
+			t.Errorf("%s: the repeat is %s", name, r.text)
+		}
+		if runs := f.runsOf(token, ""); len(runs) != 1 {
+			t.Errorf("%s: there are %d runs", name, len(runs))
+		}
+	}
+}
+
+// TestChatRepeatsAtOnce: of requests with the same answer that come at once, none begins another run: each gets the answer of the
+// run, or hears that another one has it.
+func TestChatRepeatsAtOnce(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	for round := range 5 {
+		token := f.token("lin", store.RunsRead, store.RunsWrite) // each may make so many requests a second
+		question := fmt.Sprint("Snow ", round)
+		first := f.chat(token, "sub~wait", messages(question), "")
+		second := f.chat(token, "sub~wait", messages(question, first.at(said), "Hangzhou"), "")
+		answer := messages(question, first.at(said), "Hangzhou", second.at(said), "2")
+		replies := make(chan *reply)
+		for range 6 {
+			go func() { replies <- f.chat(token, "sub~wait", answer, "") }()
+		}
+		for range 6 {
+			r := <-replies
+			isSame := r.at(said) == question+" in Hangzhou for 2" && r.at("/scheduler/run") == first.at("/scheduler/run")
+			if !isSame && r.status != http.StatusConflict {
+				t.Errorf("round %d: got %d %s", round, r.status, r.text)
+			}
+		}
+		if runs := f.runsOf(token, ""); len(runs) != round+1 {
+			t.Errorf("after %d rounds there are %d runs", round+1, len(runs))
+		}
+	}
+}
+
 // TestChatWaitsForOne: an answer reaches the caller's own run only.
 func TestChatWaitsForOne(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)

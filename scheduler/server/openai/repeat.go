@@ -2,7 +2,10 @@ package openai
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -25,30 +28,35 @@ func (t *turn) isKept(did deed) bool {
 	if did == begins {
 		return t.in.session != ""
 	}
-	list := t.in.messages.List()
-	return len(list) > 1 && roleOf(list[len(list)-2]) == "assistant"
+	return t.in.answerEnd() > 0
 }
 
-// keepRequest keeps what the request has done to its run.
-func (t *turn) keepRequest(ctx context.Context, did deed) error {
+// keepRequest keeps what the request does to its run. seen is the last event of the run before it: a run that has
+// none after it has not taken the answer.
+func (t *turn) keepRequest(ctx context.Context, did deed, seen int64) error {
 	if !t.isKept(did) {
 		return nil
 	}
-	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.requestKey(t.by, did), t.out.run)
+	kept := fmt.Sprintf("%s@%d", t.out.run, seen)
+	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.requestKey(t.by, did), kept)
 }
 
-// repeatedRun returns the run that the same request has begun or answered before; nil for none. Where a run waits, waits, it is
-// that one or none: the same conversation may have come to another run.
+// repeatedRun returns the run that the same request has begun or answered before; nil for none, and where the run has not
+// taken the answer. Where a run waits, waits, it is that one or none: the same conversation may have come to another run.
 func (t *turn) repeatedRun(ctx context.Context, waits *journal.RunInfo) (*journal.RunInfo, error) {
 	for _, did := range []deed{begins, answers} {
 		if !t.isKept(did) {
 			continue
 		}
-		id, err := t.api.options.Store.Conversation(ctx, t.in.requestKey(t.by, did))
+		kept, err := t.api.options.Store.Conversation(ctx, t.in.requestKey(t.by, did))
 		if err != nil {
 			return nil, err
 		}
+		id, seen, _ := strings.Cut(kept, "@")
 		if waits != nil && waits.ID == id {
+			if seen == strconv.FormatInt(waits.LastSeq, 10) {
+				return nil, nil
+			}
 			return waits, nil
 		}
 		if waits == nil && did == answers && id != "" {

@@ -101,6 +101,22 @@ func (in *request) lastQuestion() int {
 	return -1
 }
 
+// answerEnd returns the number of messages up to the one that answers the assistant's last message; 0 where the last message is no
+// answer. A client that got an error may have added the same answer once more: those after the first are not counted. For
+// example, it is 3 of (user, assistant, user "7", user "7").
+func (in *request) answerEnd() int {
+	list := in.messages.List()
+	n := len(list)
+	for n > 1 && value.Equal(list[n-1], list[n-2]) {
+		n--
+	}
+	isAnswer := n > 1 && roleOf(list[n-1]) == "user" && roleOf(list[n-2]) == "assistant"
+	if !isAnswer {
+		return 0
+	}
+	return n
+}
+
 // flowInputs returns what the request passes to the flow: the inputs that a conversation has, and
 // every other field that the flow names.
 func (in *request) flowInputs(f *flow.Flow, user string) *value.Map {
@@ -140,7 +156,11 @@ func (in *request) conversationKey(by Caller, n int) []byte {
 
 // requestKey returns what a repeat of the request is found by, which has done something to a run.
 func (in *request) requestKey(by Caller, did deed) []byte {
-	return hashOf(value.OfString(by.Key), value.OfString(in.model), in.messages, value.OfString(in.session), value.OfString(string(did)))
+	messages := in.messages
+	if did == answers {
+		messages = value.OfList(messages.List()[:in.answerEnd()]...)
+	}
+	return hashOf(value.OfString(by.Key), value.OfString(in.model), messages, value.OfString(in.session), value.OfString(string(did)))
 }
 
 func hashOf(parts ...value.Value) []byte {

@@ -240,7 +240,7 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 		}
 	case journal.FlowWaiting:
 		if t.begins {
-			if err := t.keepRequest(ctx, begins); err != nil {
+			if err := t.keepRequest(ctx, begins, 0); err != nil {
 				return err
 			}
 		}

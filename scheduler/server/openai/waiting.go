@@ -24,9 +24,8 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 		}
 		return nil, nil
 	}
-	list := t.in.messages.List()
-	n := len(list)
-	if n < 3 || roleOf(list[n-1]) != "user" || roleOf(list[n-2]) != "assistant" {
+	n := t.in.answerEnd()
+	if n < 3 {
 		return nil, nil
 	}
 	id, err := t.api.options.Store.Conversation(ctx, t.in.conversationKey(t.by, n-2))
@@ -50,8 +49,11 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	if at < 0 {
 		return calls.Errorf(calls.Invalid, "the run %s waits for nothing that can be asked for here", info.ID)
 	}
+	if err := t.keepRequest(ctx, answers, info.LastSeq); err != nil { // first: a repeat may come as soon as the run goes on
+		return err
+	}
 	reply, err := t.api.options.Dispatcher.Reply(ctx, t.by.Principal, service.ReplyRequest{
-		Run: info.ID, Text: textOf(t.in.messages.List()[at]), Wait: service.SlotWait,
+		Run: info.ID, Text: textOf(t.in.messages.List()[at]), Seen: info.LastSeq, Wait: service.SlotWait,
 	})
 	var over *service.NotWaitingError // another request has answered it
 	if errors.As(err, &over) {
@@ -68,9 +70,6 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 		return t.out.finishAnswer(nil, string(reply.State), reasonStop)
 	}
 	_, heard, err := t.saidBefore(ctx, info)
-	if err == nil {
-		err = t.keepRequest(ctx, answers)
-	}
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
 	}
