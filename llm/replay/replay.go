@@ -8,8 +8,6 @@ package replay
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -44,7 +42,7 @@ type Options struct {
 }
 
 // Cassette is an open file. [Open] makes it, for all runs of a process that use the file; it is safe for
-// concurrent use. No other program should record the cassette at the time.
+// concurrent use. Other programs may record the cassette at the time: what they wrote is kept.
 type Cassette struct {
 	options Options
 
@@ -53,6 +51,7 @@ type Cassette struct {
 	// The following fields are guarded by mu.
 
 	file    *cassette
+	own     []*recordedRun // those that are recorded now, and may differ from the file
 	begun   map[string]int // by inputs and user: how many runs of them began
 	saved   time.Time
 	saving  time.Duration // how long that took
@@ -63,19 +62,12 @@ type Cassette struct {
 // Open reads a cassette. One that does not exist is empty.
 func Open(o Options) (*Cassette, error) {
 	o.ShownPath = cmp.Or(o.ShownPath, o.Path)
-	c := &Cassette{options: o, file: &cassette{}, begun: map[string]int{}}
-	src, err := readFile(o.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
+	c := &Cassette{options: o, begun: map[string]int{}}
+	var err error
+	c.file, err = c.readLocked()
 	if err != nil {
-		return nil, wording.Errorf("reading the cassette: %w", err)
+		return nil, err
 	}
-	c.file, err = parseCassette(src)
-	if err != nil {
-		return nil, wording.Errorf("%s:%w", o.ShownPath, err)
-	}
-	c.seen, _ = os.Stat(o.Path)
 	return c, nil
 }
 
@@ -83,11 +75,15 @@ func Open(o Options) (*Cassette, error) {
 func (c *Cassette) IsCurrent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.isCurrentLocked()
+}
+
+func (c *Cassette) isCurrentLocked() bool {
 	now, err := os.Stat(c.options.Path)
 	if err != nil || c.seen == nil {
 		return err != nil && c.seen == nil
 	}
-	return now.ModTime().Equal(c.seen.ModTime()) && now.Size() == c.seen.Size()
+	return os.SameFile(now, c.seen) && now.ModTime().Equal(c.seen.ModTime()) && now.Size() == c.seen.Size()
 }
 
 // readFile reads a cassette. A pipe would be waited for, a device may never end: neither is
@@ -163,6 +159,7 @@ func (c *Cassette) Record(h Header) *Run {
 		if h.Run != "" && run.Run == h.Run && run.isSameStart(&h) {
 			r.recorded, r.header = run, run.Header
 			r.recorded.IsEnded = false
+			c.ownLocked(run)
 			r.former = c.answersLocked(run)
 			return r
 		}
@@ -193,41 +190,12 @@ func (c *Cassette) answersLocked(but *recordedRun) (answers []*recording) {
 
 // addLocked adds a recording of a run to the file.
 func (c *Cassette) addLocked(run *recordedRun, one *recording) error {
-	if !slices.Contains(c.file.runs, run) {
-		c.file.runs = append(c.file.runs, run)
-	}
+	c.ownLocked(run)
 	run.recordings = append(run.recordings, *one)
 	c.isStale = true
 	// A long run must not spend its time writing; answers are paid for, and must not be lost.
 	if time.Since(c.saved) < min(20*c.saving, saveEvery) {
 		return nil
 	}
-	return c.saveLocked()
-}
-
-// saveLocked writes the file. It is replaced as a whole: whoever dies here leaves the one of before.
-func (c *Cassette) saveLocked() error {
-	began := time.Now()
-	if err := c.file.write(c.options.Path); err != nil {
-		return wording.Errorf("writing the cassette: %w", err)
-	}
-	c.saved, c.isStale = time.Now(), false
-	c.seen, _ = os.Stat(c.options.Path)
-	c.saving = c.saved.Sub(began)
-	return nil
-}
-
-// endLocked marks a run as whole, and drops the ones that it replaces.
-func (c *Cassette) endLocked(run *recordedRun) error {
-	run.IsEnded = true
-	c.file.runs = slices.DeleteFunc(c.file.runs, func(other *recordedRun) bool {
-		return other != run && other.isSameStart(&run.Header) && other.Take == run.Take
-	})
-	if !slices.Contains(c.file.runs, run) {
-		c.file.runs = append(c.file.runs, run)
-	}
-	c.file.recordings = slices.DeleteFunc(c.file.recordings, func(one recording) bool { // the run has them now
-		return slices.ContainsFunc(run.recordings, func(own recording) bool { return own.kind == one.kind && own.key == one.key })
-	})
 	return c.saveLocked()
 }

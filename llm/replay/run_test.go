@@ -3,8 +3,10 @@ package replay_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -227,5 +229,67 @@ func TestFallback(t *testing.T) {
 	answer, err := p.Exchange(t.Context(), "memory", "recent", value.OfString("a"), func(context.Context) (value.Value, error) { return value.OfString("own"), nil })
 	if text, _ := answer.Str(); err != nil || text != "own" {
 		t.Errorf("got %s, %v", answer, err)
+	}
+}
+
+// Two cassettes on one file, as two programs that record at once have them: no recording is lost, and a run that is replaced
+// meanwhile stays replaced.
+func TestRecordedByTwoAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	record := func(c *replay.Cassette, inputs, id string) *replay.Run {
+		r := c.Record(replay.Header{Inputs: inputs, Now: morning})
+		r.Begin(id, 0, morning)
+		return r
+	}
+	end := func(r *replay.Run) {
+		t.Helper()
+		if err := r.End(true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := openCassette(t, path), openCassette(t, path)
+	a, b := record(one, "a", "run-a"), record(two, "b", "run-b")
+	exchange(t, a, "s", 0, "q", "first of a")
+	exchange(t, b, "s", 0, "q", "first of b")
+	exchange(t, a, "s", 0, "r", "second of a")
+	end(b)
+	again := record(two, "a", "run-a2")
+	exchange(t, again, "s", 0, "q", "of the other")
+	end(a)
+	end(again)
+	end(record(one, "c", "run-c"))
+	after := openCassette(t, path)
+	for _, c := range []struct{ inputs, request, want string }{{"a", "q", "of the other"}, {"b", "q", "first of b"}} {
+		if got := exchange(t, after.Play(replay.Header{Inputs: c.inputs}, true), "s", 0, c.request, "live"); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.inputs, got, c.want)
+		}
+	}
+	if got := exchange(t, after.Play(replay.Header{Inputs: "a"}, true), "s", 0, "r", "live"); got != "" {
+		t.Errorf("the run that was replaced came back: %q", got)
+	}
+}
+
+// TestRecordedByMany records with many cassettes on one file at the same time.
+func TestRecordedByMany(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			name := fmt.Sprint("in", i)
+			r := openCassette(t, path).Record(replay.Header{Inputs: name, Now: morning})
+			r.Begin(name, 0, morning)
+			exchange(t, r, "s", 0, "q", name)
+			if err := r.End(true); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	after := openCassette(t, path)
+	for i := range 8 {
+		name := fmt.Sprint("in", i)
+		if got := exchange(t, after.Play(replay.Header{Inputs: name}, true), "s", 0, "q", "live"); got != name {
+			t.Errorf("%s: got %q", name, got)
+		}
 	}
 }

@@ -185,7 +185,7 @@ func (l *Lock) Remove(name string) {
 // Update reads a lock file, changes it and writes it. Other programs that update it wait
 // meanwhile; on file systems without locks the last one wins. It returns the new lock.
 func Update(path string, change func(*Lock) error) (*Lock, error) {
-	defer lockFolder(path)()
+	defer atomicfile.LockFolder(path)()
 	l, err := ReadLock(path)
 	if err != nil {
 		return nil, err
@@ -194,16 +194,6 @@ func Update(path string, change func(*Lock) error) (*Lock, error) {
 		return nil, err
 	}
 	return l, l.write(path)
-}
-
-// lockFolder waits for the lock of the folder that the file is in.
-func lockFolder(path string) (release func()) {
-	f, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return func() {} // a folder that does not exist has nothing to protect
-	}
-	waitForLock(f)
-	return func() { _ = f.Close() }
 }
 
 // write replaces the file as a whole, so that a reader never sees half of it.
