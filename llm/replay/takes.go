@@ -389,7 +389,8 @@ func (p *Player) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 	}
 }
 
-// findRecorded returns the answer of the recorded run; nil: it has none.
+// findRecorded returns the answer of the recorded run, which may be an error as in the run itself: the flow asks the next provider
+// then. nil: it has none.
 func (p *Player) findRecorded(ctx context.Context, req *llm.Request, hidden secrets) *take {
 	if p.Recorded == nil {
 		return nil
@@ -402,10 +403,16 @@ func (p *Player) findRecorded(ctx context.Context, req *llm.Request, hidden secr
 	asker := llm.AskerOf(ctx)
 	r.name, r.step, r.part = p.takes.config.Name, asker.Step, asker.Part
 	found := p.Recorded.next(&r)
-	if found == nil || found.failure != nil {
+	if found == nil {
+		return nil
+	}
+	if found.failure != nil && p.takes.config.Mode != Replay { // it may answer now
 		return nil
 	}
 	played := &take{recording: *found}
+	if found.failure != nil {
+		played.failure = found.failure.mapTexts(places.showText)
+	}
 	played.deltas = nil
 	for _, d := range found.deltas {
 		shown, err := mapDelta(d, places.show)
@@ -443,9 +450,11 @@ func (p *Player) nextSlot(key string) slot {
 	return slot{key, p.number, n}
 }
 
-// playTake yields an answer.
+// playTake yields an answer, and the error that it ends with. One that failed cost nothing.
 func (p *Player) playTake(ctx context.Context, one *take, yield func(llm.Delta, error) bool) {
-	p.count(one)
+	if one.failure == nil {
+		p.count(one)
+	}
 	for _, d := range one.deltas {
 		if err := ctx.Err(); err != nil {
 			yield(llm.Delta{}, p.newError(err))
@@ -454,6 +463,9 @@ func (p *Player) playTake(ctx context.Context, one *take, yield func(llm.Delta, 
 		if !yield(d, nil) {
 			return
 		}
+	}
+	if one.failure != nil {
+		yield(llm.Delta{}, one.failure.play(ctx, p.takes.config.Name))
 	}
 }
 
