@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -173,11 +172,11 @@ func (rt *Runtime) applyRun(e *scheduler.StepExecutor, run *replay.Run, o *servi
 	e.Env.Clock = func() time.Time { return start.Now }
 }
 
-// secretOrStandIn returns the value of a secret, and for one that is not set on this machine a text in its place: what is played
-// needs none, and recordings have them masked.
+// secretOrStandIn returns the value of a secret, and for one that is not set on this machine, or that its settings do not allow, a text
+// in its place: what is played needs none, and recordings have them masked.
 func (rt *Runtime) secretOrStandIn(name string) (text string, ok bool) {
 	text, ok = rt.Secret(name)
-	if ok && text != "" || !slices.Contains(rt.settings.Secrets, name) {
+	if ok && text != "" {
 		return text, ok
 	}
 	text = "stand-in-for-the-secret-" + name

@@ -152,7 +152,8 @@ func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 	if err != nil {
 		return nil, nil, err
 	}
-	if from.IsReplay || rt.settings.LLM.Mode == modeReplay { // what is played needs no plugin
+	isPlayed := from.IsReplay || rt.settings.LLM.Mode == modeReplay
+	if isPlayed { // what is played needs no plugin
 		registry = registry.WithoutChecks()
 	}
 	h, err := rt.PluginHost(from.Dir)
@@ -167,7 +168,7 @@ func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 			notes = append(notes, service.Note{Level: service.LevelWarning, Text: wording.Say("the setting languages: %v", err)})
 		}
 	}
-	return &flow.Loader{
+	loader := &flow.Loader{
 		Registry:  registry,
 		Providers: rt.settings.LLM.Names(),
 		Usual:     rt.settings.LLM.Default,
@@ -175,7 +176,11 @@ func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 		Plugins:   h.Names(),
 		Secrets:   slices.Clip(append([]string{}, rt.settings.Secrets...)),
 		Languages: languages,
-	}, notes, nil
+	}
+	if isPlayed { // the cassette knows who answered, and needs no secret
+		loader.Providers, loader.Usual, loader.Lacks, loader.Secrets = nil, nil, nil, nil
+	}
+	return loader, notes, nil
 }
 
 // newViewLoader returns what reads flows of the journal to be looked at and not to be run: plugins
