@@ -13,6 +13,8 @@ type Header struct {
 	Run string
 	// Flow is the digest of the flow's text, Inputs that of all that the run was given.
 	Flow, Inputs string
+	// InputsAlone is Inputs without the conversation before them; "" for a run without one. It is not written, and is for messages.
+	InputsAlone string
 	// User is whose run it was; "" is nobody's.
 	User string
 	// Now is the time of its clock, which stands still. Resumed are the times of the clock each time it was resumed.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
@@ -71,6 +72,42 @@ func (r *Run) missError(asked *recording) *Miss {
 	}
 	m.addReason(r.reasonLocked())
 	return m
+}
+
+// CheckStart returns an error for a run that plays nothing: no run with its inputs, for its user, is recorded. It would have a
+// time and random numbers that nobody recorded. Recordings that belong to no run, such as those written by hand, are for
+// runs with any inputs.
+func (r *Run) CheckStart() error {
+	c := r.cassette
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.recorded != nil || len(c.file.runs) == 0 || len(c.file.recordings) > 0 {
+		return nil
+	}
+	var users []string
+	for _, run := range c.file.runs {
+		switch {
+		case run.Inputs == r.wanted.Inputs:
+			users = append(users, run.User)
+		case r.wanted.InputsAlone != "" && run.Inputs == r.wanted.InputsAlone:
+			return wording.Errorf("no run with these inputs is recorded in %s: the one that is has no conversation before it", c.options.ShownPath)
+		}
+	}
+	if len(users) == 0 {
+		return wording.Errorf("no run with these inputs is recorded in %s: other inputs, or another conversation before them, are", c.options.ShownPath)
+	}
+	slices.Sort(users)
+	return wording.Errorf("no run with these inputs is recorded for the user %q in %s: the user is another one there (%s)",
+		r.wanted.User, c.options.ShownPath, quoteAll(slices.Compact(users)))
+}
+
+// quoteAll returns texts in quotes, with commas between them.
+func quoteAll(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = strconv.Quote(text)
+	}
+	return strings.Join(quoted, ", ")
 }
 
 // reasonLocked returns why the run may ask something that was not recorded.

@@ -108,7 +108,7 @@ func (c *Cassette) beginLocked(h *Header) int {
 
 // Play returns the run that was recorded with the inputs and the user of want. Where there are several, as a chat has
 // two turns that say "yes", the n-th run of this process plays the n-th, and later ones the last. Without such a run,
-// models still play what was recorded for the same requests.
+// models still play what was recorded for the same requests; [Run.CheckStart] tells of that.
 //
 // With isStrict everything but models must be recorded too, unless the cassette has no runs, as in version 1. Without, the
 // rest is asked, and so is the memory in any case.

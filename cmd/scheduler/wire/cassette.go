@@ -68,6 +68,14 @@ func (rt *Runtime) playRun(f *flow.Flow, o *service.ExecutorOptions, isStrict bo
 	return run, nil
 }
 
+// checkPlayed refuses a run that was never recorded.
+func checkPlayed(run *replay.Run) error {
+	if err := run.CheckStart(); err != nil {
+		return calls.Errorf(calls.Invalid, "%w", err).WithHint("give the inputs, the user and the conversation of a recorded run, or run with --record to record this one")
+	}
+	return nil
+}
+
 // recordedRun returns the run that is recorded beside the flow of a case of a test, with these inputs; nil if there is none.
 func (rt *Runtime) recordedRun(c *suite.Case, inputs value.Value) (*replay.Run, error) {
 	_, err := os.Stat(cassettePath(c.Flow))
@@ -122,10 +130,14 @@ func (rt *Runtime) headerOf(f *flow.Flow, o *service.ExecutorOptions, places []r
 			inputs = value.OfMap(nil)
 		}
 		h.Run, h.User, h.Seed = o.Run.ID, o.Run.User, o.Run.Seed
+		digest := func(v value.Value) string {
+			return replay.DigestOf(replay.WithoutPlaces(rt.hidden.MaskValue(v), places))
+		}
 		if len(o.Run.Conversation.List()) > 0 {
+			h.InputsAlone = digest(inputs)
 			inputs = value.OfMap(value.Pairs("inputs", inputs, "conversation", o.Run.Conversation))
 		}
-		h.Inputs = replay.DigestOf(replay.WithoutPlaces(rt.hidden.MaskValue(inputs), places))
+		h.Inputs = digest(inputs)
 	}
 	return h
 }

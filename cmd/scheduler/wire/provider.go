@@ -57,6 +57,9 @@ func (rt *Runtime) chooseModels(f *flow.Flow, o *service.ExecutorOptions) (*mode
 	}
 	if isFallback || mode == modeReplay {
 		m.run, err = rt.playRun(f, o, !isFallback)
+		if err == nil && !isFallback && o.Run != nil {
+			err = checkPlayed(m.run)
+		}
 		return m, notes, err
 	}
 	if mode == modeRecord && o.Run != nil {
