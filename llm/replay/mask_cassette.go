@@ -158,3 +158,35 @@ func mapStrings(v value.Value, change func(string) string) value.Value {
 		return v
 	}
 }
+
+// StepsWithSecrets returns the paths of the steps of a played run whose recorded answers have a mark in the place of a secret, sorted: a
+// flow that looks at the secret, or at how long the answer is, does not go the way that it went when it was recorded.
+func (r *Run) StepsWithSecrets() []string {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	if r.isRecording || r.recorded == nil {
+		return nil
+	}
+	var steps []string
+	for i := range r.recorded.recordings {
+		if one := &r.recorded.recordings[i]; one.isAnswerMasked() {
+			steps = append(steps, one.step)
+		}
+	}
+	slices.Sort(steps)
+	return slices.Compact(steps)
+}
+
+// isAnswerMasked reports whether the answer has a mark in the place of a secret.
+func (r *recording) isAnswerMasked() bool {
+	answer := value.NewMap(1)
+	if err := r.encodeAnswer(answer); err != nil {
+		return false
+	}
+	isMasked := false
+	mapStrings(value.OfMap(answer), func(text string) string {
+		isMasked = isMasked || strings.Contains(text, mask)
+		return text
+	})
+	return isMasked
+}

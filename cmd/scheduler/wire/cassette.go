@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
@@ -74,6 +75,17 @@ func checkPlayed(run *replay.Run) error {
 		return calls.Errorf(calls.Invalid, "%w", err).WithHint("give the inputs, the user and the conversation of a recorded run, or run with --record to record this one")
 	}
 	return nil
+}
+
+// notesOfPlayed warns of answers that are not as they were: the cassette has no secrets.
+func notesOfPlayed(f *flow.Flow, run *replay.Run) []service.Note {
+	steps := run.StepsWithSecrets()
+	if len(steps) == 0 {
+		return nil
+	}
+	return []service.Note{{Level: service.LevelWarning, Text: wording.Say(
+		"the answers to %s held a secret, and %s has [secret] in its place: a condition on it, or on the length of the answer, may go another way than in the recorded run",
+		value.ListNames(steps), cassettePath(f))}}
 }
 
 // recordedRun returns the run that is recorded beside the flow of a case of a test, with these inputs; nil if there is none.

@@ -60,7 +60,10 @@ func (rt *Runtime) chooseModels(f *flow.Flow, o *service.ExecutorOptions) (*mode
 		if err == nil && !isFallback && o.Run != nil {
 			err = checkPlayed(m.run)
 		}
-		return m, notes, err
+		if err != nil {
+			return m, notes, err
+		}
+		return m, append(notes, notesOfPlayed(f, m.run)...), nil
 	}
 	if mode == modeRecord && o.Run != nil {
 		m.run, err = rt.recordRun(f, o)
