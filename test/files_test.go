@@ -29,7 +29,7 @@ var mayOpen = map[string]string{
 	"plugins/host/process/kill_tree_linux.go":    "a file of /proc",
 	"plugins/host/process/program.go":            "the copy is in a folder that it made",
 	"plugins/host/process/socketdir.go":          "locks in folders of hosts, which only this user enters; O_RDWR waits for no pipe",
-	"plugins/manifest/lock.go":                   "the folder of the lock file, which holds the file",
+	"llm/value/atomicfile/lock.go":               "the folder of the lock file, which holds the file",
 	"plugins/project/project.go":                 "the templates are embedded",
 	"scheduler/journal/internal/stored/owner.go": "files of /proc",
 	"scheduler/journal/sqlite/key_file.go":       "the state directory, to sync it",
