@@ -79,8 +79,15 @@ func (e *StepExecutor) canReadMessage(r *run, st *journal.StepState, message str
 // readTyped reads a message as the value of the place that was asked for.
 func (e *StepExecutor) readTyped(r *run, state *journal.RunState, w *journal.WaitingFor, a Answer) (Answer, bool) {
 	typed := Answer{Step: w.Step, Pointer: a.Pointer}
+	place := w.AskedPlace()
 	if a.Pointer == "" {
-		typed.Pointer = w.AskedPlace().Pointer
+		typed.Pointer = place.Pointer
+	}
+	if len(place.Either) > 0 && typed.Pointer == place.Pointer {
+		var err error
+		typed, err = readEither(w, place.Either, a.Message)
+		isRead := err == nil && e.checkAnswersWithSlot(r, state, answerEvents([]Answer{typed})) == nil
+		return typed, isRead
 	}
 	_, s, err := typed.findPlace(state.Waiting)
 	if err != nil {
@@ -98,9 +105,14 @@ func (e *StepExecutor) readTyped(r *run, state *journal.RunState, w *journal.Wai
 // hold others too: "Lin Chen, lin@example.com" as a name. Once a model has looked at such a text in vain it
 // is the value.
 func mayHoldMore(w *journal.WaitingFor, typed Answer) bool {
-	place := w.AskedPlace()
+	place, hasOthers := w.AskedPlace(), len(w.Pointers()) > 1
+	for _, one := range place.Either {
+		if one.Pointer == typed.Pointer {
+			place, hasOthers = one, true
+		}
+	}
 	isFree := typed.Value.Kind() == value.String && place.Pointer == typed.Pointer && place.IsFreeText()
-	if !isFree || w.Unread || len(w.Pointers()) < 2 {
+	if !isFree || w.Unread || !hasOthers {
 		return false
 	}
 	text, _ := typed.Value.Str()
@@ -153,6 +165,9 @@ func ReadAnswer(a Answer, waiting []journal.WaitingFor) (Answer, error) {
 	w, s, err := a.findPlace(waiting)
 	if err != nil {
 		return a, err
+	}
+	if either := w.Place(a.Pointer).Either; len(either) > 0 {
+		return readEither(w, either, a.Message)
 	}
 	v, err := ReadText(s, a.Message)
 	if err != nil {

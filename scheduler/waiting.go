@@ -84,7 +84,11 @@ func (a Answer) findPlace(waiting []journal.WaitingFor) (*journal.WaitingFor, *s
 	if !place.Known {
 		return nil, nil, a.refusedError(wording.Errorf("the schema has no such place"))
 	}
-	s, err = schema.Parse(schema.Within(w.RemainingSchema, onlySchema(place)))
+	only := onlySchema(place)
+	if named := w.Place(a.Pointer).Schema; only.IsNull() && schema.Choices(named) != nil {
+		only = named
+	}
+	s, err = schema.Parse(schema.Within(w.RemainingSchema, only))
 	return w, s, err
 }
 

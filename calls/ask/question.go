@@ -14,7 +14,7 @@ import (
 )
 
 // Wording says to people what a run asks of them, in the texts of this package: question.txt, hint.txt,
-// unfit.txt and cancelled.txt. It is made where it is needed; it is only data.
+// either.txt, unfit.txt and cancelled.txt. It is made where it is needed; it is only data.
 type Wording struct {
 	// Languages has the texts of users: see [calls.Env.Languages].
 	Languages fs.FS
@@ -27,12 +27,14 @@ type Field struct {
 	Name string
 	// Schema is that of the value, references resolved.
 	Schema value.Value
+	// Either are fields of which one is enough. They are asked for together: "What is the email or phone?".
+	Either []Field
 }
 
 // Question returns the question for a field: "What is the order number (such as A-1042)?". unread is set where the
 // user has just answered with a message that does not have it: "I could not find an order number ... in that."
 func (w Wording) Question(f Field, unread bool) string {
-	values := f.values()
+	values := w.valuesOf(f)
 	values.Set("unread", value.OfBool(unread))
 	values.Set("hint", value.OfString(w.render("hint", values)))
 	return w.render("question", values)
@@ -40,7 +42,7 @@ func (w Wording) Question(f Field, unread bool) string {
 
 // Unfit returns why a value is not one for the field, in words: "It must be at least 1.".
 func (w Wording) Unfit(f Field, v value.Value) string {
-	values := f.values()
+	values := w.valuesOf(f)
 	fault, limit := f.faultOf(v)
 	values.Set("fault", value.OfString(fault))
 	values.Set("limit", value.OfString(limit))
@@ -49,15 +51,41 @@ func (w Wording) Unfit(f Field, v value.Value) string {
 }
 
 // Hint returns what a value of the field looks like: "such as A-1042".
-func (w Wording) Hint(f Field) string { return w.render("hint", f.values()) }
+func (w Wording) Hint(f Field) string { return w.render("hint", w.valuesOf(f)) }
 
 // Label returns what people call the field.
 func (w Wording) Label(f Field) string {
+	if len(f.Either) > 0 {
+		label, _ := w.valuesOf(f).Get("label")
+		return label.PlainText()
+	}
 	if title := singleLine(f.text("title")); title != "" {
 		return title
 	}
 	name, _ := f.naming()
 	return capitalize(name)
+}
+
+// valuesOf returns what the texts may mention. Of fields of which one is enough the name has them all.
+func (w Wording) valuesOf(f Field) *value.Map {
+	names := []string{}
+	for _, one := range f.Either {
+		name, _ := one.naming()
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		values := f.values()
+		values.Set("names", value.OfList())
+		return values
+	}
+	name := w.render("either", value.Pairs("names", names))
+	values := Field{Name: name}.values()
+	for key, text := range map[string]string{"name": name, "label": capitalize(name), "article": articleOf(names[0])} {
+		values.Set(key, value.OfString(text))
+	}
+	values.Set("names", value.Must(names))
+	values.Set("plural", value.OfBool(false))
+	return values
 }
 
 // Cancelled returns what is said when the user has cancelled the run.

@@ -45,6 +45,23 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// TestQuestionForEither: fields of which one is enough are asked for together.
+func TestQuestionForEither(t *testing.T) {
+	f := ask.Field{Either: []ask.Field{{Name: "email", Schema: parse(t, "{type: string}")}, {Name: "phone", Schema: parse(t, "{title: Phone number}")}}}
+	en, zh := ask.Wording{Language: "en"}, ask.Wording{Language: "zh"}
+	for _, c := range []struct{ got, want string }{
+		{en.Question(f, false), "What is the email or phone number?"},
+		{en.Question(f, true), `I could not find an email or phone number (written like "email: ...") in that. What is it?`},
+		{en.Label(f), "Email or phone number"},
+		{zh.Question(f, false), "请问email或phone number是什么？"},
+		{zh.Question(f, true), "我没有从中找到email或phone number（写成“email：……”）。请问是什么？"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got  %s\nwant %s", c.got, c.want)
+		}
+	}
+}
+
 // TestUnfit: why a value does not fit is told in words.
 func TestUnfit(t *testing.T) {
 	for _, c := range []struct{ schema, value, en, zh string }{

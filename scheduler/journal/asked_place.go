@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
@@ -13,13 +12,16 @@ type AskedPlace struct {
 	Pointer string
 	// Schema is that of the value, references resolved.
 	Schema value.Value
+	// Either are places inside of which one is enough: /email or /phone, of an object that requires one of them.
+	Either []AskedPlace
 }
 
 // maxNested bounds how deep objects are asked for member by member.
 const maxNested = 6
 
 // AskedPlace returns the place that people are asked for first. Of an object that names its members it is the first
-// member that is required: for /address that is /address/street.
+// member that is required: for /address that is /address/street. Of a union it is the member that tells the
+// branches apart, /shape/kind, else the whole with a missing member of each branch as [AskedPlace.Either].
 func (w WaitingFor) AskedPlace() AskedPlace {
 	pointers := w.Pointers()
 	if len(pointers) == 0 {
@@ -27,15 +29,27 @@ func (w WaitingFor) AskedPlace() AskedPlace {
 	}
 	properties, _ := w.RemainingSchema.Get("properties")
 	property, _ := properties.Get(pointers[0])
-	place := AskedPlace{pointers[0], schema.Resolve(property, w.RemainingSchema)}
+	place := AskedPlace{Pointer: pointers[0], Schema: schema.Resolve(property, w.RemainingSchema)}
 	for range maxNested {
-		name, member, ok := firstMember(place.Schema)
+		name, member, ok := w.discriminator(place.Schema)
+		if !ok {
+			name, member, ok = firstMember(place.Schema)
+		}
 		if !ok {
 			break
 		}
-		place = AskedPlace{place.Pointer + "/" + value.Escape(name), schema.Resolve(member, w.RemainingSchema)}
+		place = w.memberPlace(place, name, member)
+	}
+	place.Either = w.eitherOf(place)
+	if len(place.Either) == 1 {
+		return place.Either[0]
 	}
 	return place
+}
+
+// memberPlace returns the place of a member.
+func (w WaitingFor) memberPlace(of AskedPlace, name string, member value.Value) AskedPlace {
+	return AskedPlace{Pointer: of.Pointer + "/" + value.Escape(name), Schema: schema.Resolve(member, w.RemainingSchema)}
 }
 
 // Place returns the place of a pointer that the step waits for, or below one.
@@ -46,14 +60,15 @@ func (w WaitingFor) Place(pointer string) AskedPlace {
 		if !isWithin || rest != "" && rest[0] != '/' {
 			continue
 		}
-		place := AskedPlace{pointer, schema.Resolve(property, w.RemainingSchema)}
+		place := AskedPlace{Pointer: pointer, Schema: schema.Resolve(property, w.RemainingSchema)}
 		for name := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {
 			if rest == "" {
 				break
 			}
-			members, _ := place.Schema.Get("properties")
-			member, _ := members.Get(value.Unescape(name))
-			place.Schema = schema.Resolve(member, w.RemainingSchema)
+			place.Schema = w.memberSchema(place.Schema, value.Unescape(name))
+		}
+		if _, _, hasMember := firstMember(place.Schema); !hasMember {
+			place.Either = w.eitherOf(place)
 		}
 		return place
 	}
@@ -62,19 +77,16 @@ func (w WaitingFor) Place(pointer string) AskedPlace {
 
 // firstMember returns the first property of an object that is required.
 func firstMember(object value.Value) (name string, member value.Value, ok bool) {
-	required, _ := object.Get("required")
 	properties, _ := object.Get("properties")
 	for name, member := range properties.Map().All() {
-		isRequired := slices.ContainsFunc(required.List(), func(r value.Value) bool {
-			one, _ := r.Str()
-			return one == name
-		})
-		if isRequired {
+		if requires(object, name) {
 			return name, member, true
 		}
 	}
 	return "", value.Value{}, false
 }
+
+func (p AskedPlace) isSamePlace(other AskedPlace) bool { return p.Pointer == other.Pointer }
 
 // Name returns the last name of the pointer; "" of the value as a whole.
 func (p AskedPlace) Name() string {

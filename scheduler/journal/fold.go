@@ -229,7 +229,9 @@ func (st *StepState) addNewAnswers(answers value.Value, masked []string) {
 // still waits for them all.
 func (st *StepState) IsUnread(remaining value.Value) bool {
 	before, now := WaitingFor{RemainingSchema: st.Remaining}, WaitingFor{RemainingSchema: remaining}
-	return st.Message != "" && slices.Equal(before.Pointers(), now.Pointers())
+	asked, asks := before.AskedPlace(), now.AskedPlace()
+	isSame := asked.Pointer == asks.Pointer && slices.EqualFunc(asked.Either, asks.Either, AskedPlace.isSamePlace)
+	return st.Message != "" && isSame && slices.Equal(before.Pointers(), now.Pointers())
 }
 
 // AddAnswers adds what a user gave; the newest answer for a pointer counts.

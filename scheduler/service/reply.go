@@ -164,7 +164,11 @@ func (s *Service) UnfitText(language string, w journal.WaitingFor, pointer strin
 }
 
 func fieldOf(place journal.AskedPlace) ask.Field {
-	return ask.Field{Name: place.Name(), Schema: place.Schema}
+	field := ask.Field{Name: place.Name(), Schema: place.Schema}
+	for _, one := range place.Either {
+		field.Either = append(field.Either, fieldOf(one))
+	}
+	return field
 }
 
 // wordingOf returns the words for a run: in the language of its flow, else that in which it began.

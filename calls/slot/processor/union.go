@@ -13,15 +13,19 @@ const maxUnions = 8
 // findFaults returns the faults of data, those of a union of which the data tells the branch as those of
 // that branch: of {kind: rect, width: 3}, where kind is a const of each branch, only /height is missing.
 func (f *Filling) findFaults(data value.Value) []schema.Fault {
-	return f.decideUnions(f.schema.Faults(data), data, maxUnions)
+	return f.decideUnions(f.schema, data, maxUnions)
 }
 
-func (f *Filling) decideUnions(faults []schema.Fault, data value.Value, depth int) []schema.Fault {
+// decideUnions returns the faults of data by a schema, as places that a person can answer for.
+func (f *Filling) decideUnions(s *schema.Schema, data value.Value, depth int) []schema.Fault {
 	var all []schema.Fault
-	for i, fault := range faults {
+	for _, fault := range s.Faults(data) {
 		inner := f.faultsOfBranch(fault, data, depth)
 		if inner == nil {
-			inner = faults[i : i+1]
+			inner = missingDependents(s, fault, data)
+		}
+		if inner == nil {
+			inner = []schema.Fault{f.narrowUnion(fault, data)}
 		}
 		all = append(all, inner...)
 	}
@@ -44,7 +48,7 @@ func (f *Filling) faultsOfBranch(fault schema.Fault, data value.Value, depth int
 	if err != nil {
 		return nil
 	}
-	inside = f.decideUnions(compiled.Faults(have), have, depth-1)
+	inside = f.decideUnions(compiled, have, depth-1)
 	for i := range inside {
 		inside[i].Pointer = fault.Pointer + inside[i].Pointer
 	}

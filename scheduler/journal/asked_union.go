@@ -1,0 +1,120 @@
+package journal
+
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// branchesOf returns the branches of a union of objects, references resolved; nil for other schemas.
+func (w WaitingFor) branchesOf(union value.Value) (branches []value.Value) {
+	if schema.Choices(union) != nil {
+		return nil
+	}
+	for _, keyword := range []string{"oneOf", "anyOf"} {
+		list, _ := union.Get(keyword)
+		for _, branch := range list.List() {
+			branch = schema.Resolve(branch, w.RemainingSchema)
+			kind := schema.TypeName(branch)
+			if kind != "" && kind != "object" {
+				return nil
+			}
+			branches = append(branches, branch)
+		}
+		if branches != nil {
+			return branches
+		}
+	}
+	return nil
+}
+
+// discriminator returns the required property that has another fixed value in every branch of a union: kind of
+// rect and circle. Its schema lists the values, with the titles of the branches.
+func (w WaitingFor) discriminator(union value.Value) (name string, member value.Value, ok bool) {
+	branches := w.branchesOf(union)
+	if len(branches) < 2 {
+		return "", value.Value{}, false
+	}
+	properties, _ := branches[0].Get("properties")
+	for name := range properties.Map().All() {
+		var values, labels []value.Value
+		for _, branch := range branches {
+			only, isFixed := w.fixedMember(branch, name)
+			isNew := !slices.ContainsFunc(values, func(v value.Value) bool { return value.Equal(v, only) })
+			isRequired := requires(branch, name) || requires(union, name)
+			if !isFixed || !isNew || !isRequired {
+				break
+			}
+			label := value.OfString(only.PlainText())
+			if title, has := branch.Get("title"); has {
+				label = title
+			}
+			values, labels = append(values, only), append(labels, label)
+		}
+		if len(values) == len(branches) {
+			return name, value.OfMap(value.Pairs("enum", values, "enumNames", labels)), true
+		}
+	}
+	return "", value.Value{}, false
+}
+
+// fixedMember returns the one value that a branch allows for a property.
+func (w WaitingFor) fixedMember(branch value.Value, name string) (only value.Value, ok bool) {
+	properties, _ := branch.Get("properties")
+	property, _ := properties.Get(name)
+	property = schema.Resolve(property, w.RemainingSchema)
+	if only, ok = property.Get("const"); ok {
+		return only, true
+	}
+	enum, _ := property.Get("enum")
+	if len(enum.List()) == 1 {
+		return enum.List()[0], true
+	}
+	return value.Value{}, false
+}
+
+// eitherOf returns the first required member of each branch of a union, each once; nil if a branch requires none.
+func (w WaitingFor) eitherOf(of AskedPlace) (either []AskedPlace) {
+	for _, branch := range w.branchesOf(of.Schema) {
+		required, _ := branch.Get("required")
+		if len(required.List()) == 0 {
+			return nil
+		}
+		name, _ := required.List()[0].Str()
+		member := w.memberSchema(branch, name)
+		if member.Map().Len() == 0 {
+			member = w.memberSchema(of.Schema, name)
+		}
+		place := w.memberPlace(of, name, member)
+		if !slices.ContainsFunc(either, func(p AskedPlace) bool { return p.Pointer == place.Pointer }) {
+			either = append(either, place)
+		}
+	}
+	return either
+}
+
+// memberSchema returns the schema of a member of an object, references resolved. The member that tells the
+// branches of a union apart has all its values.
+func (w WaitingFor) memberSchema(object value.Value, name string) value.Value {
+	if decides, member, ok := w.discriminator(object); ok && decides == name {
+		return member
+	}
+	candidates := append([]value.Value{object}, w.branchesOf(object)...)
+	for _, candidate := range candidates {
+		properties, _ := candidate.Get("properties")
+		if member, ok := properties.Get(name); ok {
+			return schema.Resolve(member, w.RemainingSchema)
+		}
+	}
+	return value.OfMap(nil)
+}
+
+// requires reports whether an object schema requires a property.
+func requires(object value.Value, name string) bool {
+	required, _ := object.Get("required")
+	return slices.ContainsFunc(required.List(), func(r value.Value) bool {
+		one, _ := r.Str()
+		return one == name
+	})
+}
