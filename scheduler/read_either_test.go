@@ -48,6 +48,7 @@ func TestMembersAskedByName(t *testing.T) {
 			"several members in a branch", `{type: object, anyOf: [{required: [street, city], properties: {street: {type: string}, city: {type: string}}}, {required: [box], properties: {box: {type: integer}}}]}`, nil,
 			[][2]string{{"/street|/box", "Main St"}, {"/city|/box", "Ulm"}}, `{"street":"Main St","city":"Ulm"}`,
 		},
+		{"the whole of a union as JSON", shape, nil, [][2]string{{"/shape/kind", `{"kind": "rect", "width": 3}`}}, `{"shape":{"kind":"rect","width":3}}`},
 		{
 			"the kind of a union", shape, nil,
 			[][2]string{{"/shape/kind", "square"}, {"/shape/kind", "Rect"}, {"/shape/width", "3"}}, `{"shape":{"kind":"rect","width":3}}`,

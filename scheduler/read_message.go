@@ -79,11 +79,16 @@ func (e *StepExecutor) canReadMessage(r *run, st *journal.StepState, message str
 // readTyped reads a message as the value of the place that was asked for.
 func (e *StepExecutor) readTyped(r *run, state *journal.RunState, w *journal.WaitingFor, a Answer) (Answer, bool) {
 	typed := Answer{Step: w.Step, Pointer: a.Pointer}
-	place := w.AskedPlace()
+	place := w.Place(a.Pointer)
 	if a.Pointer == "" {
+		place = w.AskedPlace()
 		typed.Pointer = place.Pointer
 	}
-	if len(place.Either) > 0 && typed.Pointer == place.Pointer {
+	isObject := strings.HasPrefix(strings.TrimSpace(a.Message), "{")
+	if a.Pointer == "" && isObject {
+		typed.Pointer = w.Pointers()[0] // JSON is meant for the whole place, not for a member of it
+	}
+	if len(place.Either) > 0 && !isObject {
 		var err error
 		typed, err = readEither(w, place.Either, a.Message)
 		isRead := err == nil && e.checkAnswersWithSlot(r, state, answerEvents([]Answer{typed})) == nil
@@ -166,7 +171,8 @@ func ReadAnswer(a Answer, waiting []journal.WaitingFor) (Answer, error) {
 	if err != nil {
 		return a, err
 	}
-	if either := w.Place(a.Pointer).Either; len(either) > 0 {
+	isObject := strings.HasPrefix(strings.TrimSpace(a.Message), "{")
+	if either := w.Place(a.Pointer).Either; len(either) > 0 && !isObject {
 		return readEither(w, either, a.Message)
 	}
 	v, err := ReadText(s, a.Message)

@@ -319,6 +319,18 @@ func (a *app) configToName() string {
 	return a.settings.File()
 }
 
+// placeToSet returns the place below a pointer that a person can give a value for: /email, if the whole data
+// lacks an email or a phone.
+func placeToSet(w journal.WaitingFor, pointer string) string {
+	if kind, ok := w.KindPlace(pointer); ok {
+		return kind.Pointer
+	}
+	if either := w.Place(pointer).Either; len(either) > 0 {
+		return either[0].Pointer
+	}
+	return pointer
+}
+
 // resumeCommand returns the exact command that goes on with a run, from any directory.
 func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []scheduler.Answer) string {
 	parts := []string{a.commandLine(a.withOn("resume", run)...)}
@@ -341,7 +353,7 @@ func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []sc
 				}
 			}
 			if !known {
-				set(w.Step, pointer, "VALUE")
+				set(w.Step, placeToSet(w, pointer), "VALUE")
 			}
 		}
 	}

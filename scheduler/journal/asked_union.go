@@ -29,6 +29,16 @@ func (w WaitingFor) branchesOf(union value.Value) (branches []value.Value) {
 	return nil
 }
 
+// KindPlace returns the place that tells the branches of the union at a pointer apart: /shape/kind for /shape.
+func (w WaitingFor) KindPlace(pointer string) (place AskedPlace, ok bool) {
+	union := w.Place(pointer)
+	name, member, ok := w.discriminator(union.Schema)
+	if !ok {
+		return AskedPlace{}, false
+	}
+	return w.memberPlace(union, name, member), true
+}
+
 // discriminator returns the required property that has another fixed value in every branch of a union: kind of
 // rect and circle. Its schema lists the values, with the titles of the branches.
 func (w WaitingFor) discriminator(union value.Value) (name string, member value.Value, ok bool) {
@@ -74,14 +84,23 @@ func (w WaitingFor) fixedMember(branch value.Value, name string) (only value.Val
 	return value.Value{}, false
 }
 
-// eitherOf returns the first required member of each branch of a union, each once; nil if a branch requires none.
+// eitherOf returns the first required member of each branch of a union that a person has to tell, each once: not a
+// const. It returns nil if a branch has no such member, or if one member tells the branches apart.
 func (w WaitingFor) eitherOf(of AskedPlace) (either []AskedPlace) {
+	if _, _, ok := w.discriminator(of.Schema); ok {
+		return nil
+	}
 	for _, branch := range w.branchesOf(of.Schema) {
 		required, _ := branch.Get("required")
-		if len(required.List()) == 0 {
+		i := slices.IndexFunc(required.List(), func(one value.Value) bool {
+			name, _ := one.Str()
+			_, isFixed := w.fixedMember(branch, name)
+			return !isFixed
+		})
+		if i < 0 {
 			return nil
 		}
-		name, _ := required.List()[0].Str()
+		name, _ := required.List()[i].Str()
 		member := w.memberSchema(branch, name)
 		if member.Map().Len() == 0 {
 			member = w.memberSchema(of.Schema, name)

@@ -105,6 +105,15 @@ const maxNested = 6
 // them.
 func (q *Asker) askField(ctx context.Context, f field) error {
 	f.schema = schema.Resolve(f.schema, f.of.RemainingSchema)
+	if len(f.of.Place(f.pointer).Either) > 0 {
+		f.schema = value.OfMap(nil) // the question names the members of which one is enough
+		return q.askValue(ctx, f)
+	}
+	if kind, ok := f.of.KindPlace(f.pointer); ok && f.step != "" { // the run asks for the other members when it knows the kind
+		f.whole, f.pointer, f.schema = f.pointer, kind.Pointer, kind.Schema
+		f.ofKind = true
+		return q.askValue(ctx, f)
+	}
 	members, _ := f.schema.Get("properties")
 	if _, chosen := f.schema.Get("enum"); chosen || members.Map().Len() == 0 || strings.Count(f.pointer, "/") > maxNested {
 		return q.askValue(ctx, f)

@@ -74,6 +74,18 @@ func TestAsk(t *testing.T) {
 		"a choice that is listed twice is one": {
 			"{required: [/a], properties: {/a: {enum: [red, Blue, red]}}}", "2\n", []string{`a:/a="Blue"`}, []string{"Which a is it: red or Blue?", "    1) red\n    2) Blue\n"},
 		},
+		"one of two members is enough": {
+			`{required: [""], properties: {"": {properties: {name: {type: string}, email: {type: string, format: email}, phone: {type: string}}, anyOf: [{required: [email]}, {required: [phone]}]}}}`,
+			"me@x.org\n", []string{`a:/email="me@x.org"`}, []string{"What is the email or phone?"},
+		},
+		"the kind of a union": {
+			"{required: [/shape], properties: {/shape: {oneOf: [{required: [kind, w], properties: {kind: {const: rect}}}, {title: A circle, required: [kind, r], properties: {kind: {const: circle}}}]}}}",
+			"square\nA circle\n", []string{`a:/shape/kind="circle"`}, []string{"Which kind is it: rect or A circle?", "I could not find a kind in that."},
+		},
+		"the whole of a union as JSON": {
+			"{required: [/shape], properties: {/shape: {oneOf: [{required: [kind, w], properties: {kind: {const: rect}}}, {required: [kind, r], properties: {kind: {const: circle}}}]}}}",
+			`{"kind": "rect", "w": 3}` + "\n", []string{`a:/shape={"kind":"rect","w":3}`}, nil,
+		},
 		"yes and no": {
 			"{required: [/a, /b, /c, /d], properties: {/a: {type: boolean}, /b: {type: boolean}, /c: {type: boolean}, /d: {type: boolean}}}",
 			"y\n否\nYES\nperhaps\nfalse\n", []string{"a:/a=true", "a:/b=false", "a:/c=true", "a:/d=false"}, []string{"A: yes or no?", "I could not find a yes or a no in that."},

@@ -20,10 +20,13 @@ type field struct {
 	step, pointer string
 	schema        value.Value
 	of            journal.WaitingFor // the step that waits for it
-	optional      bool
-	unread        bool // the answer before was none
-	language      Language
-	words         service.Words
+	// ofKind is set for the member that tells the branches of the union at whole apart; JSON is meant for the whole.
+	ofKind   bool
+	whole    string
+	optional bool
+	unread   bool // the answer before was none
+	language Language
+	words    service.Words
 }
 
 // errLeftOut is that a person leaves an optional field out.
@@ -57,6 +60,9 @@ func (f field) readAnswer(line string) (scheduler.Answer, error) {
 		answer.Value = value.OfString("")
 	default:
 		answer.Message = line
+		if f.ofKind && strings.HasPrefix(line, "{") {
+			answer.Pointer = f.whole
+		}
 	}
 	return answer, nil
 }
