@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
@@ -67,7 +68,9 @@ func (w WaitingFor) Place(pointer string) AskedPlace {
 			}
 			place.Schema = w.memberSchema(place.Schema, value.Unescape(name))
 		}
-		if _, _, hasMember := firstMember(place.Schema); !hasMember {
+		name, _, hasMember := firstMember(place.Schema)
+		isOwn := slices.Contains(w.Pointers(), pointer+"/"+value.Escape(name)) // the member is asked for by itself
+		if !hasMember || isOwn {
 			place.Either = w.eitherOf(place)
 		}
 		return place

@@ -87,6 +87,10 @@ func (q *Asker) Ask(ctx context.Context) error {
 		}
 		isUnreadTold := false
 		for pointer, property := range properties.Map().All() {
+			isLater := pointer == "" && w.Step != "" && properties.Map().Len() > 1
+			if isLater {
+				continue // the run asks for one of several members when it has those that it needs anyway
+			}
 			f := field{step: w.Step, pointer: pointer, schema: property, of: w, language: q.Language, words: q.Words, unread: w.Unread && !isUnreadTold}
 			isUnreadTold = true
 			f.optional = !requiresProperty(w.RemainingSchema, pointer)

@@ -78,6 +78,10 @@ func TestAsk(t *testing.T) {
 			`{required: [""], properties: {"": {properties: {name: {type: string}, email: {type: string, format: email}, phone: {type: string}}, anyOf: [{required: [email]}, {required: [phone]}]}}}`,
 			"me@x.org\n", []string{`a:/email="me@x.org"`}, []string{"What is the email or phone?"},
 		},
+		"members that are needed anyway come first": {
+			`{required: ["", /name], properties: {"": {required: [name], properties: {name: {type: string}}, anyOf: [{required: [email]}, {required: [phone]}]}, /name: {type: string}}}`,
+			"Lin\nme@x.org\n", []string{`a:/name="Lin"`}, []string{"What is the name?"},
+		},
 		"the kind of a union": {
 			"{required: [/shape], properties: {/shape: {oneOf: [{required: [kind, w], properties: {kind: {const: rect}}}, {title: A circle, required: [kind, r], properties: {kind: {const: circle}}}]}}}",
 			"square\nA circle\n", []string{`a:/shape/kind="circle"`}, []string{"Which kind is it: rect or A circle?", "I could not find a kind in that."},
