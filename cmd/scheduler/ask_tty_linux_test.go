@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -199,5 +201,41 @@ func TestAskOnTerminal(t *testing.T) {
 	x.exits(exitInterrupted)
 	x = onTerminal(t, dir, "runs", "list", "--json")
 	x.sees(`"cancelled"`)
+	x.exits(exitDone)
+}
+
+// TestUnreadOnTerminal: an answer in words that the model finds nothing in is told, and the question comes again.
+func TestUnreadOnTerminal(t *testing.T) {
+	dir := t.TempDir()
+	const flow = `steps:
+  - id: o
+    call: slot
+    with:
+      stages: [llm]
+      current_schema: {type: object, required: [order], properties: {order: {type: string, pattern: "^[A-Z]-[0-9]{4}$"}}}
+  - {id: say, call: template, to_user: true, with: {template: "order {{ o.slot_data.order }}"}}
+`
+	texts := make(chan string, 3)
+	texts <- "{}"
+	texts <- "{}"
+	texts <- `{"/order": "A-1042"}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		delta := fmt.Sprintf(`{"choices": [{"index": 0, "delta": {"content": %q}, "finish_reason": "stop"}]}`, <-texts)
+		_, _ = w.Write([]byte("data: " + delta + "\n\ndata: [DONE]\n\n")) // a test that ended does not read it
+	}))
+	t.Cleanup(server.Close)
+	settings := `llm: {default: m, providers: [{name: m, base_url: "` + server.URL + `/v1", model: m}]}`
+	for name, text := range map[string]string{"ask.yaml": flow, "scheduler.yaml": settings} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := onTerminal(t, dir, "run", "ask.yaml")
+	x.sees("What is the order")
+	x.types("the blue one\n")
+	x.sees("I could not find an order")
+	x.types("It is the order A-1042\n")
+	x.sees("order A-1042")
 	x.exits(exitDone)
 }

@@ -84,7 +84,23 @@ func (s *Session) RecordAll(ctx context.Context, answers []scheduler.Answer) ([]
 	if s.remote != nil {
 		return s.remote.Answer(ctx, s.remoteRun(), answers, true)
 	}
-	return s.executor.Answer(ctx, s.ID, answers...)
+	taken, err := s.executor.Answer(ctx, s.ID, answers...)
+	if err != nil {
+		return nil, err
+	}
+	return taken, s.addRecorded(ctx)
+}
+
+// addRecorded adds to the state the answers that were recorded while the run waits: it goes on after them, and does not yield
+// them.
+func (s *Session) addRecorded(ctx context.Context) error {
+	for event, err := range s.executor.Journal.Events(ctx, s.ID, s.State.LastSeq+1) {
+		if err != nil {
+			return markUnavailable(err)
+		}
+		s.State.Add(event)
+	}
+	return nil
 }
 
 // Waiting returns what the run waits for, in the order of the flow.
