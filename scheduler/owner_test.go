@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	flowcall "github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
@@ -66,6 +68,49 @@ steps: [{id: a, call: echo}]
 			}
 			r = schedulertest.Run(t, test.flow, owned(false), schedulertest.With(flowcall.Definition()))
 			checkRefusal(t, r, "")
+		})
+	}
+}
+
+// TestRunWithoutUser: a run without a user is refused before its first step where a step works in the memory of one that is sure to
+// run; any other goes on.
+func TestRunWithoutUser(t *testing.T) {
+	remembers := schedulertest.Do("remembers", func(context.Context, *calls.Env, value.Value) (any, error) { return value.OfMap(nil), nil })
+	info := *remembers.Info
+	info.UsesMemory = true
+	remembers.Info = &info
+	const mine = "memory: {user: '{{ run.user }}'}\nsteps:\n  - {id: first, call: echo, with: {text: hi}}\n"
+	const inner = "\n-- inner.yaml --\ninputs: {type: object, properties: {who: {type: string}}}\nmemory: {user: '{{ inputs.who }}'}\nsteps: [{id: b, call: remembers}]\n"
+	for name, test := range map[string]struct {
+		flow  string
+		fails bool
+	}{
+		"a step":            {mine + "  - {id: a, call: remembers}", true},
+		"no memory is used": {mine + "  - {id: a, call: echo}", false},
+		"a condition":       {mine + "  - {id: a, call: remembers, when: '{{ run.user }}'}", false},
+		"a step that may be skipped with all it needs": {mine + "  - {id: a, call: echo, when: '{{ run.user }}'}\n  - {id: b, call: remembers}", false},
+		"a step that needs one more":                   {mine + "  - {id: a, call: echo, when: '{{ run.user }}'}\n  - {id: b, call: remembers, needs: [first, a]}", true},
+		"a list without items":                         {mine + "  - {id: a, call: remembers, for_each: []}", false},
+		"its failure may be":                           {mine + "  - {id: a, call: remembers, on_error: continue}", false},
+		"a sub-flow":                                   {mine + "  - {id: a, call: flow, with: {path: inner.yaml, inputs: {who: '{{ run.user }}'}}}" + inner, true},
+		"a sub-flow in the memory of another":          {mine + "  - {id: a, call: flow, with: {path: inner.yaml, inputs: {who: lin}}}" + inner, false},
+		"a sub-flow of a user known later":             {mine + "  - {id: a, call: flow, with: {path: inner.yaml, inputs: {who: '{{ first.text }}'}}}" + inner, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with := schedulertest.With(flowcall.Definition(), remembers)
+			r := schedulertest.Run(t, test.flow, with)
+			var failure *scheduler.Failure
+			isRefused := errors.As(r.Err, &failure) && len(r.Events) == 0
+			switch {
+			case isRefused != test.fails, !isRefused && r.Err != nil:
+				t.Errorf("after %d events: %v", len(r.Events), r.Err)
+			case isRefused && (failure.Info.Kind != calls.Invalid || failure.Info.Hint == "" || !strings.Contains(failure.Info.Position, ".yaml:")):
+				t.Errorf("refused with %+v", failure.Info)
+			}
+			r = schedulertest.Run(t, test.flow, with, schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Owner.User = "lin" }))
+			if r.Err != nil {
+				t.Errorf("with a user: %v", r.Err)
+			}
 		})
 	}
 }

@@ -116,7 +116,10 @@ func (e *StepExecutor) unrecordedRun(ctx context.Context, f *flow.Flow, inputs v
 	r := e.bareRun(ctx, f)
 	r.vars.Run = calls.Run{ID: e.runID(), Flow: f.Name, StartedAt: r.env.Clock(), User: e.Owner.User}
 	r.vars.Conversation = e.Conversation
-	return r, r.prepare(inputs)
+	if err := r.prepare(inputs); err != nil {
+		return r, err
+	}
+	return r, r.checkUserNamed()
 }
 
 // refusedError returns why the journal did not begin the run.

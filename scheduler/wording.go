@@ -122,6 +122,8 @@ var _ = wording.Add(wording.Catalog{
 	"those that wait: %s":                                                                              "在等待的有：%s",
 	"the value":                                                                                        "该值",
 
+	"step %s: the flow names no user whose memories would be meant": "步骤 %s：流程没有指明用户，无法确定使用谁的记忆",
+
 	memoryHint: `请写 memory: {user: "{{ run.user }}"}`,
 	"%s of %s reads the memories of other users, and whose run it is, is fixed":                          "%[2]s 的 %[1]s 会读取其他用户的记忆，而这次运行绑定到一个用户",
 	"leave it out: without it the call looks in the memory of the flow's user":                           "请去掉它：不写时在流程用户的记忆中查找",
