@@ -25,6 +25,8 @@ func TestLacking(t *testing.T) {
 		{"one of two members", contact, `{"name":"Lin"}`, `{}`, `{"name":"Lin"}`,
 			`{"":{"type":"object","properties":{"name":{"type":"string"},"email":{"type":"string"},"phone":{"type":"string"}},"oneOf":[{"required":["email"]},{"required":["phone"]}]}}`},
 		{"one of two members is taken", contact, `{"name":"Lin"}`, `{"/email":"l@x.org"}`, `{"name":"Lin","email":"l@x.org"}`, ``},
+		{"both of two members", contact, `{}`, `{"/email":"l@x.org","/name":"Lin","/phone":"123"}`, `{"email":"l@x.org","name":"Lin"}`, ``},
+		{"both of two members, and a third is missing", `{"required":["name"],"properties":{"name":{"type":"string"}},"oneOf":[{"required":["email"]},{"required":["phone"]}]}`, `{}`, `{"/phone":"123","/email":"l@x.org"}`, `{"phone":"123"}`, `{"/name":{"type":"string"}}`},
 		{"a branch that the kind rules out", `{"anyOf":[{"required":["k","a"],"properties":{"k":{"const":1}}},{"required":["b"]},{"required":["c"]}]}`, `{"k":2}`, `{}`, `{"k":2}`,
 			`{"":{"anyOf":[{"required":["b"]},{"required":["c"]}]}}`},
 	} {

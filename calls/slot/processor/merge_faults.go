@@ -140,6 +140,10 @@ func (t *answerMerge) findMisfits() (all []misfit) {
 			add(fault.Pointer, inner, fault.In(t.p.language))
 			continue
 		}
+		if i, ok := t.surplusChange(fault); ok {
+			add(t.changes[i].pointer, i, fault.In(t.p.language))
+			continue
+		}
 		place := placeOfFault(fault)
 		known := slices.ContainsFunc(t.open[place], func(old schema.Fault) bool { return old.Keyword == fault.Keyword })
 		wasValid := t.wasValid(place)
@@ -150,6 +154,33 @@ func (t *answerMerge) findMisfits() (all []misfit) {
 		}
 	}
 	return all
+}
+
+// maxSurplus bounds how many of the newest changes are looked at for one that is too much.
+const maxSurplus = 20
+
+// surplusChange returns the newest addition without which the object of a faulty oneOf is right, though it may lack members: the phone, if the
+// answer has an email as well and one of them is wanted.
+func (t *answerMerge) surplusChange(fault schema.Fault) (index int, ok bool) {
+	if fault.Keyword != "oneOf" {
+		return 0, false
+	}
+	for i := len(t.changes) - 1; i >= max(0, len(t.changes)-maxSurplus); i-- {
+		c := t.changes[i]
+		tokens, err := parsePointer(c.pointer)
+		isBelow := err == nil && c.pointer != fault.Pointer && isWithin(c.pointer, fault.Pointer)
+		if !isBelow || c.had {
+			continue
+		}
+		left := t.findFaults(removeAt(deepCopy(t.data), tokens))
+		isFaulty := slices.ContainsFunc(left, func(f schema.Fault) bool {
+			return f.Keyword != "required" && isWithin(f.Pointer, fault.Pointer)
+		})
+		if !isFaulty {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // wasValid reports whether nothing was wrong at a place before the answer: what spoils it
