@@ -3,6 +3,7 @@ package scheduler
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -178,8 +179,17 @@ func (r *run) checkInside(f *flow.Flow, inputs *knownInputs, seen []*flow.Flow) 
 
 // checkAllUsers refuses a step whose parameters let it read the memories of every user, or may do so.
 func (r *run) checkAllUsers(step *flow.Step, inputs *knownInputs) error {
-	if step.With == nil {
+	name, param := r.findAllUsers(step, inputs)
+	if param == nil {
 		return nil
+	}
+	return r.failureOf(allUsersError(step.Call, name), param.Pos)
+}
+
+// findAllUsers returns the parameter with which a step reads the memories of every user, or may do so; nil for none.
+func (r *run) findAllUsers(step *flow.Step, inputs *knownInputs) (name string, param *flow.Param) {
+	if step.With == nil {
+		return "", nil
 	}
 	for _, name := range step.Def.Info.AllUsers {
 		param, rest := flow.Descend(step.With, "/"+name)
@@ -190,10 +200,10 @@ func (r *run) checkAllUsers(step *flow.Step, inputs *knownInputs) error {
 		v, isKnown := r.renderKnown(param, inputs)
 		v, _ = v.At(rest)
 		if isSet, _ := v.Bool(); isSet || !isKnown {
-			return r.failureOf(allUsersError(step.Call, name), param.Pos)
+			return name, param
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // checkInnerFlow is [run.checkInside] for a flow that a step runs with inputs.
@@ -210,6 +220,55 @@ func (r *run) checkInnerFlow(f *flow.Flow, inputs *knownInputs, seen []*flow.Flo
 		}
 	}
 	return r.checkInside(f, inputs, seen)
+}
+
+// checkUserNamed refuses a new run in which a step that is sure to run works in a memory, and it is the memory of no user: else the
+// run would fail only there, when the steps before it were paid. Tests of flows have an interceptor, which may answer the step; a run that is
+// played, or that stops at a step, may not come to it.
+func (r *run) checkUserNamed() error {
+	e := r.exec
+	isPlayed := e.Start != nil && e.Start.ID != ""
+	if isPlayed || e.Interceptor != nil || e.Until != "" {
+		return nil
+	}
+	return r.checkUserIn(r.flow, r.vars.Scope.IsNone(), &knownInputs{members: r.vars.Inputs.Map()})
+}
+
+// checkUserIn is [run.checkUserNamed] for a flow with inputs, and the flows that its steps run. isNone is set where its memory is
+// the memory of no user.
+func (r *run) checkUserIn(f *flow.Flow, isNone bool, inputs *knownInputs) error {
+	sure := sureSteps(f)
+	for i, step := range f.Steps {
+		if !sure[i] {
+			continue
+		}
+		if isNone && r.needsUser(step, inputs) {
+			err := calls.Errorf(calls.Invalid, "step %s: the flow names no user whose memories would be meant", step.ID).
+				WithHint(`write memory: {user: "{{ run.user }}"} in the flow, and name the user of the run, as run --user does`)
+			return r.failureOf(err, step.Pos)
+		}
+		if step.Sub == nil || step.Sub.User == nil {
+			continue
+		}
+		inner := r.inputsInside(step, inputs)
+		user, isKnown := r.renderKnown(step.Sub.User, inner)
+		isBlank := isKnown && strings.TrimSpace(prompt.Text(user)) == ""
+		if err := r.checkUserIn(step.Sub, isBlank, inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needsUser reports whether a step works in the memory of the flow's user, and not in those of every user.
+func (r *run) needsUser(step *flow.Step, inputs *knownInputs) bool {
+	info := step.Def.Info
+	mayFill := step.EnableFilling && len(info.AllUsers) > 0
+	if !info.UsesMemory || mayFill {
+		return false
+	}
+	_, all := r.findAllUsers(step, inputs)
+	return all == nil
 }
 
 // knownInputs are the inputs of a flow as far as they are known before the run. For example, of

@@ -2,9 +2,12 @@ package scheduler
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -39,4 +42,21 @@ func (r *run) newSkippedEvent(reason string) *pendingEvent {
 	n := newPendingEvent(journal.StepSkipped)
 	n.data.Reason = wording.Of(reason).In(r.vars.Language)
 	return n
+}
+
+// sureSteps tells which steps of a flow run, and fail the run where they fail, if none before them fails: no condition skips
+// them, and no list without items. A step is skipped where all those are that it needs.
+func sureSteps(f *flow.Flow) []bool {
+	skips := make([]func() bool, len(f.Steps)) // whether the step may be skipped
+	sure := make([]bool, len(f.Steps))
+	for i, step := range f.Steps {
+		skips[i] = sync.OnceValue(func() bool {
+			isRun := func(need int) bool { return !skips[need]() }
+			return step.When != nil || len(step.Needs) > 0 && !slices.ContainsFunc(step.Needs, isRun)
+		})
+	}
+	for i, step := range f.Steps {
+		sure[i] = !skips[i]() && step.ForEach == nil && !step.Continue
+	}
+	return sure
 }
