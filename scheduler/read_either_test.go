@@ -76,16 +76,17 @@ func TestMembersAskedByName(t *testing.T) {
 
 // asked returns the pointers of the place that is asked for first.
 func (r *talk) asked() string {
-	for _, w := range r.state().Waiting {
-		place := w.AskedPlace()
-		var either []string
-		for _, one := range place.Either {
-			either = append(either, one.Pointer)
-		}
-		if either != nil {
-			return strings.Join(either, "|")
-		}
+	waiting := r.state().Waiting
+	if len(waiting) == 0 {
+		return "nothing"
+	}
+	place := waiting[0].AskedPlace()
+	if len(place.Either) == 0 {
 		return place.Pointer
 	}
-	return "nothing"
+	either := make([]string, len(place.Either))
+	for i, one := range place.Either {
+		either[i] = one.Pointer
+	}
+	return strings.Join(either, "|")
 }

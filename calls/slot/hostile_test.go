@@ -136,7 +136,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(err)
 		}
 		env := calls.NewEnv()
-		env.LLM = scripted.Texts(first, second, first, second)
+		env.LLM = scripted.Texts(first, second, first, second, first, second)
 		env.Vars = &calls.Vars{Now: thursday}
 		input, err := call.Init(t.Context(), env.Vars)
 		if err != nil {
