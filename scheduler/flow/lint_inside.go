@@ -129,7 +129,9 @@ func (u *unit) lintAbilities(s *stepUnit) {
 	}
 	needs := needsOf(s.Step)
 	for _, before := range s.Needs {
-		if step := u.flow.Steps[before]; len(s.Def.Info.Messages) > 0 && !step.Def.Info.UsesLLM {
+		step := u.flow.Steps[before]
+		isKnown := step.Def.Info != nil // a call that is misspelt is a problem of its own
+		if isKnown && len(s.Def.Info.Messages) > 0 && !step.Def.Info.UsesLLM {
 			needs = append(needs, needsOf(step)...)
 		}
 	}
