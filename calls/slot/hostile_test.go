@@ -76,7 +76,7 @@ func TestHostileValues(t *testing.T) {
 
 func hostile(t *testing.T, name, params, answer string) {
 	t.Helper()
-	out, err := exec(t, scripted.Texts(answer, answer, answer, answer), &calls.Vars{}, parse(t, params).Map())
+	out, err := exec(t, scripted.Texts(answer, answer, answer, answer, answer, answer), &calls.Vars{}, parse(t, params).Map())
 	if err != nil {
 		if kind := calls.KindOf(err); kind != calls.Invalid || !strings.Contains(name, "known") {
 			t.Errorf("%s: %v (%s)\n%.200s", name, err, kind, params)

@@ -100,7 +100,7 @@ test("without the scope, a text is read, and not changed", async ({ page }) => {
   const text = page.getByRole("textbox", { name: "Text of the flow" });
   await expect(text).toContainText("support");
   await expect(page.getByText("Editing needs a token with the scope flows:write.")).toBeVisible();
-  await expect(page.getByRole("button", { name: "Save" })).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Save", exact: true })).toHaveCount(0);
   await text.click();
   await page.keyboard.type("typed");
   await expect(text).not.toContainText("typed");

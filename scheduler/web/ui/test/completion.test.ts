@@ -11,7 +11,7 @@ test("keys of a flow, but for those that it has", () => {
   expect(offered("name: x\nde|\nsteps:\n  - id: a\n")).toEqual(expect.arrayContaining(["description", "defaults", "triggers"]));
   expect(offered("name: x\nde|\nsteps:\n  - id: a\n")).not.toContain("steps");
   expect(offered("name: x\n|")).toContain("steps");
-  expect(offered("memory:\n  |")).toEqual(["user", "session"]);
+  expect(offered("memory:\n  |")).toEqual(["user", "session", "sessions"]);
 });
 
 test("keys of a step, in each style", () => {
