@@ -47,6 +47,9 @@ var keptMembers = []string{"name", "tool_calls", "tool_call_id", "reasoning_cont
 // roleTool is the role of a tool's result, which only messages of the history have.
 const roleTool = "tool"
 
+// roleDeveloper is what clients of newer models call the system; a conversation may have it.
+const roleDeveloper = "developer"
+
 // readHistory reads the messages. The first one that is wrong ends the call.
 func readHistory(history value.Value) ([]message, error) {
 	messages := make([]message, len(history.List()))
@@ -71,7 +74,9 @@ func readMessage(v value.Value, i int) (message, error) {
 	if has {
 		role = strings.ToLower(plainText(given))
 	}
-	if _, answers := v.Get("tool_call_id"); !isRole(role) && !(answers && role == roleTool) {
+	_, answers := v.Get("tool_call_id")
+	isOfChat := role == roleDeveloper || answers && role == roleTool
+	if !isRole(role) && !isOfChat {
 		return message{}, calls.Errorf(calls.Invalid, "invalid message role at history[%d]: %s", i, role).
 			WithHint("a role is system, user, assistant, tool or thinking")
 	}
