@@ -28,6 +28,9 @@ input and output: a client (an editor, a desktop assistant) starts the program b
 and no server has to run. A call of a tool is a run; what it waits for is asked of the
 user where the client can do that. scheduler serve has the same at /mcp.
 
+A flow whose text for the user is a model's is a prompt too, with its inputs as arguments:
+its run stops when the prompt is made, and the model of the client answers it.
+
 Runs are in the journal of the project. One that is cut off because the client ends goes
 on with scheduler resume, or when scheduler serve starts.
 

@@ -3,11 +3,13 @@ package service
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -52,6 +54,33 @@ func promptsOf(ctx context.Context, run recordedRun, step string, counter llm.Co
 	earlier, from := run.earlierPrompts(ctx, step, counter)
 	explain.CompareCaches(all, earlier, from, counter)
 	return &Prompts{run.state.Step(step), all}, nil
+}
+
+// PromptStep returns the step that makes the prompt of a flow: the last one that asks a model and whose text is
+// the user's. It is nil if no step does, or if it does so for each of several items.
+func PromptStep(f *flow.Flow) *flow.Step {
+	for _, s := range slices.Backward(f.Steps) {
+		if s.ToUser && s.Def.Info != nil && s.Def.Info.UsesLLM && s.ForEach == nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// MadePrompt returns the messages that a step has sent to a model, or would have sent if the run had not stopped
+// there: those of its longest request, oldest first. There are none if it asked nothing.
+func MadePrompt(state *journal.RunState, step string) []value.Value {
+	got := state.Step(step)
+	if got == nil || got.LLM == nil || got.LLM.Requests == 0 {
+		return nil
+	}
+	for _, at := range slices.Backward(append([]*journal.StepState{got}, state.StepsInside(got)...)) {
+		if n := len(at.Prompts); n > 0 {
+			return at.Prompts[n-1].Messages
+		}
+	}
+	list, _ := got.Input.Get("messages")
+	return list.List()
 }
 
 // childOf returns the run of its own that a step is in, and the step's path there; "" where it is

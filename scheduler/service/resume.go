@@ -67,7 +67,7 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 		e.Seed, r.Now = e.Start.Seed, e.Start.Now
 	}
 	e.Language, e.Journal = began.Language, j
-	e.Strict, e.Drain = r.Strict || began.Strict, r.Drain
+	e.Strict, e.Until, e.Drain = r.Strict || began.Strict, began.Until, r.Drain
 	if e.Loader != nil {
 		e.Loader.QueuedElsewhere = queuedElsewhere
 	}

@@ -21,6 +21,8 @@ type runOptions struct {
 	Bound bool `json:"bound,omitempty"`
 	// Strict is [StartRequest] Strict.
 	Strict bool `json:"strict,omitempty"`
+	// Until is [StartRequest] Until.
+	Until string `json:"until,omitempty"`
 	// MaxTokens and Models are those of a run that another one waits for: see MaxTokens and LLM of
 	// [scheduler.StepExecutor].
 	MaxTokens int      `json:"max_tokens,omitempty"`

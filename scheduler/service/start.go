@@ -39,6 +39,8 @@ type StartRequest struct {
 	Interactive bool
 	// Strict fails the run at its end where a step has given a warning.
 	Strict bool
+	// Until is the step at which the run stops once its prompt is made: [scheduler.StepExecutor] Until.
+	Until string
 	// ID is that of the run; "" makes a new one. A server that must not start a run twice
 	// chooses it before.
 	ID string
@@ -145,7 +147,7 @@ func (s *Service) newExecutor(p Principal, r *StartRequest, carriesOut bool) (*s
 	if err != nil {
 		return nil, notes, err
 	}
-	e.Strict = r.Strict
+	e.Strict, e.Until = r.Strict, r.Until
 	if e.Start != nil {
 		r.Seed, r.Now = e.Start.Seed, e.Start.Now
 	}
@@ -163,7 +165,7 @@ func (s *Service) newExecutor(p Principal, r *StartRequest, carriesOut bool) (*s
 	e.Conversation = r.Conversation
 	e.Owner, e.Labels, e.Root = p.Owner(), labels, s.projectDir()
 	e.Options = value.Must(runOptions{
-		LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: e.Root, Bound: p.Bound, Strict: r.Strict,
+		LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: e.Root, Bound: p.Bound, Strict: r.Strict, Until: r.Until,
 	})
 	return e, notes, nil
 }

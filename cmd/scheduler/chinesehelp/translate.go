@@ -195,6 +195,9 @@ input and output: a client (an editor, a desktop assistant) starts the program b
 and no server has to run. A call of a tool is a run; what it waits for is asked of the
 user where the client can do that. scheduler serve has the same at /mcp.
 
+A flow whose text for the user is a model's is a prompt too, with its inputs as arguments:
+its run stops when the prompt is made, and the model of the client answers it.
+
 Runs are in the journal of the project. One that is cut off because the client ends goes
 on with scheduler resume, or when scheduler serve starts.
 
@@ -202,6 +205,9 @@ The other way round, flows use the tools of the servers in the setting mcp.serve
 they are trusted: see the subcommands.`: `通过标准输入和输出，把项目的流程作为 Model Context Protocol 的工具提供：客户端（编辑器、
 桌面助手）自行启动程序，不需要运行服务器。调用一个工具就是一次运行；运行等待的值会在
 客户端支持时询问用户。scheduler serve 在 /mcp 提供同样的功能。
+
+给用户的文本由模型写出的流程同时也是一个提示（prompt），其输入就是参数：提示生成后运行即停止，
+由客户端的模型来回答。
 
 运行保存在项目的日志中。因客户端结束而中断的运行，可用 scheduler resume 继续，
 或在 scheduler serve 启动时继续。

@@ -3,6 +3,10 @@
 // waits for where the client can do that, and answers with the outputs. Runs, their prompts
 // and flows are resources.
 //
+// A flow that ends in a question to a model is a prompt too: the run stops when its prompt is made, and the
+// model of the client answers it. For example the prompt support of a desk gives the client the customer's
+// order and the return policy, with the question below.
+//
 // The protocol has two eras. Since 2026-07-28 each request stands alone and a server asks by
 // an answer that the client completes; before, there are sessions in which the server sends
 // requests of its own. One handler of the library cannot serve both, so [API.ServeHTTP]
@@ -139,7 +143,7 @@ func (a *API) newServer(by Caller) *sdk.Server {
 	server := sdk.NewServer(&sdk.Implementation{Name: "scheduler", Title: "scheduler", Version: a.options.Version}, &sdk.ServerOptions{
 		Instructions: "A tool flow_NAME runs a flow and answers with its outputs. A run that lacks values asks the user for them; " +
 			"where that is not possible, the result has state waiting: ask the user, then call answer_run with the run's id.",
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
 		GetSessionID: func() string {
 			id := rand.Text()
 			return id + "." + a.signTexts("session", id, by.Key)

@@ -28,6 +28,8 @@ const (
 	methodListTools     = "tools/list"
 	methodCallTool      = "tools/call"
 	methodListResources = "resources/list"
+	methodListPrompts   = "prompts/list"
+	methodGetPrompt     = "prompts/get"
 )
 
 type toolKey struct{}
@@ -40,6 +42,10 @@ func (c *client) interceptMethods(next sdk.MethodHandler) sdk.MethodHandler {
 			return c.listTools()
 		case methodListResources:
 			return c.listResources()
+		case methodListPrompts:
+			return c.listPrompts()
+		case methodGetPrompt:
+			return c.interceptPrompt(ctx, next, r)
 		case methodCallTool:
 			params, _ := r.GetParams().(*sdk.CallToolParamsRaw)
 			if params == nil {
@@ -57,13 +63,19 @@ func (c *client) interceptMethods(next sdk.MethodHandler) sdk.MethodHandler {
 				found, _ := ctx.Value(toolKey{}).(*tool)
 				return found.call(ctx, r)
 			})
-			ctx, cancel := context.WithCancelCause(context.WithValue(ctx, toolKey{}, one))
-			defer cancel(nil)
-			defer context.AfterFunc(c.api.open, func() { cancel(service.ErrStopping) })()
+			ctx, end := c.api.untilClosed(context.WithValue(ctx, toolKey{}, one))
+			defer end()
 			return next(ctx, method, r)
 		}
 		return next(ctx, method, r)
 	}
+}
+
+// untilClosed returns a context that also ends when the API is closed, with [service.ErrStopping].
+func (a *API) untilClosed(ctx context.Context) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(a.open, func() { cancel(service.ErrStopping) })
+	return ctx, func() { stop(); cancel(nil) }
 }
 
 // listTools returns the tools that the caller may call.
@@ -120,6 +132,9 @@ func (c *client) findTool(name string) (*tool, error) {
 	return nil, nil
 }
 
+// flowToolPrefix begins the names of the tools that run flows.
+const flowToolPrefix = "flow_"
+
 // maxToolName is how long the name of a tool may be: model APIs take no more.
 const maxToolName = 64
 
@@ -146,7 +161,7 @@ func flowTools(flows []*service.LibraryFlow) map[string]string {
 			if isSame != wantSame {
 				continue
 			}
-			name := "flow_" + safe
+			name := flowToolPrefix + safe
 			if taken[name] != "" || len(name) > maxToolName {
 				sum := sha256.Sum256([]byte(f.ID))
 				name = name[:min(len(name), maxToolName-9)] + "_" + hex.EncodeToString(sum[:4])

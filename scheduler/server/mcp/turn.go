@@ -13,12 +13,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// turn is one call of a tool that runs a flow. The handler of the tool makes one; it belongs
-// to its goroutine.
+// turn is one call of a tool that runs a flow, or of a prompt that a flow makes. The handler makes
+// one; it belongs to its goroutine.
 type turn struct {
 	*client
 	request *sdk.CallToolRequest
 	run     string
+	// until is the step at which the run stops, and messages are its prompt: for a prompt of the protocol. "" runs
+	// to the end.
+	until    string
+	messages []value.Value
 	// steps is how many steps the flow has; done are those that are over.
 	steps int
 	done  map[string]bool
@@ -59,7 +63,7 @@ func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallTo
 	}
 	t.run, t.steps = service.NewRunID(), len(f.Flow.Steps)
 	_, err = t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
-		ID: t.run, Flow: f.Flow, Inputs: inputs, Conversation: conversation, StartedBy: service.StartedByMCP,
+		ID: t.run, Flow: f.Flow, Inputs: inputs, Conversation: conversation, StartedBy: service.StartedByMCP, Until: t.until,
 	}, 0)
 	if err != nil && ctx.Err() == nil {
 		return failureResult(err, t.run), nil
@@ -116,6 +120,9 @@ func (t *turn) finishTurn(ctx context.Context) (*sdk.CallToolResult, error) {
 		return failureResult(err, t.run), nil
 	}
 	state := details.State
+	if t.until != "" && state.State == journal.RunCancelled {
+		t.messages = service.MadePrompt(state, t.until)
+	}
 	switch state.State {
 	case journal.RunFinished:
 		return t.runResult(state.State, "outputs", state.Outputs), nil
