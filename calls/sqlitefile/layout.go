@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Layout describes the file of a store. It is a constant of the store's package.
@@ -49,12 +50,15 @@ func connectWith(file string, busy time.Duration, pragmas []string, more ...stri
 // Open returns the connection that writes, to a file with this layout and a write-ahead
 // log. It creates a missing directory and file with access for the current user only, and
 // migrates an older file. Errors are [ErrForeign], [*NewerError], [*NoWALError],
-// [*LostLogError], [calls.ErrNotRegular], or those of SQLite and the file system.
+// [*LostLogError], [ErrDamaged] for an empty file, [calls.ErrNotRegular], or those of SQLite and the file system.
 func (l *Layout) Open(ctx context.Context, file string, busy time.Duration, pragmas ...string) (*sql.DB, *sql.Conn, error) {
 	if err := checkRegular(file); err != nil {
 		return nil, nil, err
 	}
 	if err := checkLog(file); err != nil {
+		return nil, nil, err
+	}
+	if err := checkEmpty(file); err != nil {
 		return nil, nil, err
 	}
 	if err := createFile(file); err != nil {
@@ -95,6 +99,21 @@ func checkRegular(file string) error {
 		}
 	}
 	return nil
+}
+
+// checkEmpty returns [ErrDamaged] where a file without a byte was not left by a process that was creating it: for example a
+// full disk or a broken copy has emptied it. A new database in its place would hide that.
+func checkEmpty(file string) error {
+	for n := 1; ; n++ {
+		isLost := sizeOf(file) == 0 && sizeOf(file+creationSuffix) < 0
+		if !isLost {
+			return nil
+		}
+		if n == logChecks { // until then another process may have been about to end the creation
+			return wording.Errorf("%w: it is empty", ErrDamaged)
+		}
+		time.Sleep(logPause)
+	}
 }
 
 // createFile creates a missing file, because SQLite would let other users read it.

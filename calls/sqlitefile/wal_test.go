@@ -48,6 +48,38 @@ func openRows(t *testing.T, file string) (*sqlitefile.Store, error) {
 	})
 }
 
+// TestEmptyFile: a file without a byte is damage and stays as it is, unless a process was killed while it made the file.
+func TestEmptyFile(t *testing.T) {
+	for name, test := range map[string]struct {
+		others []string // files beside it
+		isLost bool
+	}{
+		"emptied":             {nil, true},
+		"with an empty log":   {[]string{"-wal"}, true},
+		"with an empty index": {[]string{"-shm"}, true},
+		"being created":       {[]string{"-new"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "rows.db")
+			for _, end := range append(test.others, "") {
+				if err := os.WriteFile(file+end, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, err := openRows(t, file)
+			if err == nil {
+				err = s.Close()
+			}
+			if errors.Is(err, sqlitefile.ErrDamaged) != test.isLost || !test.isLost && err != nil {
+				t.Errorf("opening it: %v", err)
+			}
+			if info, err := os.Stat(file); err != nil || test.isLost && info.Size() != 0 {
+				t.Errorf("it was changed: %v, %v", info, err)
+			}
+		})
+	}
+}
+
 // A log that lacks what was committed is told, and not read as one that ends before.
 func TestLostLog(t *testing.T) {
 	overwrite := func(end string, at int64) func(file string) error {

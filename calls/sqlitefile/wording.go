@@ -4,9 +4,10 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages of this package by their English formats, and what the stores are called.
 var _ = wording.Add(wording.Catalog{
-	"%s the %s %s: %w":                                        "%s%s %s：%w",
-	"it is the database of another program":                   "它是其他程序的数据库",
-	"the file is damaged":                                     "文件已损坏",
+	"%s the %s %s: %w":                      "%s%s %s：%w",
+	"it is the database of another program": "它是其他程序的数据库",
+	"%w: it is empty":                       "%w：它是空的",
+	"the file is damaged":                   "文件已损坏",
 	"waiting for another process that writes to the file: %w": "等待另一个正在写该文件的进程：%w",
 	"opening":             "打开",
 	"reading":             "读取",

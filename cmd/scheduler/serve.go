@@ -205,7 +205,7 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 	return server.Options{
 		Service: a.service, Store: s, Flows: c.Flows,
 		Limits:  service.Limits{Runs: c.MaxRuns, PerUser: c.MaxRunsPerUser, Queued: c.MaxQueued},
-		Recover: c.Recover, On: a.remoteName(), Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", Hosts: c.Hosts, Origins: c.CORSOrigins,
+		Recover: c.Recover, GiveUpAfter: time.Duration(c.GiveUpAfter), On: a.remoteName(), Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", Hosts: c.Hosts, Origins: c.CORSOrigins,
 		Edit: c.Edit, MaxBody: c.MaxBodyBytes(), Aliases: c.Aliases,
 		Prune:    server.Prune{OlderThan: time.Duration(c.Prune.OlderThan), Keep: c.Prune.Keep},
 		OpenAI:   openai.Settings{TasksLLM: c.OpenAI.TasksLLM, HoldRetries: c.OpenAI.OnRetry == "hold"},

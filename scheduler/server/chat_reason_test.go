@@ -63,12 +63,67 @@ func TestChatReason(t *testing.T) {
 			t.Errorf("got %d %s", r.status, r.text)
 		}
 	})
-	t.Run("a run that failed is not to be run again by an SDK", func(t *testing.T) {
-		failing := strings.Replace(speaks, ", on_error: continue", "", 1)
-		f := serveFlow(t, failing, scripted.New(scripted.Answer{Error: &llm.Error{Message: "out of order", Status: 500}}))
-		r := f.chat(f.token("lin", store.RunsWrite), "ends", messages("hi"), "")
-		if r.status != http.StatusBadGateway || r.header.Get("X-Should-Retry") != "false" {
-			t.Errorf("got %d %v %s", r.status, r.header, r.text)
+}
+
+// asksAgain tells which clients repeat a request by themselves after an answer, as their sources have it.
+func asksAgain() map[string]func(status int, h http.Header) bool {
+	byStatus := func(status int, _ http.Header) bool {
+		return status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooManyRequests || status >= 500
+	}
+	return map[string]func(int, http.Header) bool{
+		"AI SDK": byStatus, // APICallError.isRetryable
+		"SDKs of OpenAI": func(status int, h http.Header) bool { // shouldRetry of npm, option.WithMaxRetries of Go
+			switch h.Get("X-Should-Retry") {
+			case "true":
+				return true
+			case "false":
+				return false
+			}
+			return byStatus(status, h)
+		},
+	}
+}
+
+// TestChatFailedRunIsNotRepeated: a run that failed by itself is run once, whichever client asks and whichever kind of
+// error has ended it.
+func TestChatFailedRunIsNotRepeated(t *testing.T) {
+	const asks = "llm: slow\nsteps: [{id: a, call: chat, with: {user: hello}, to_user: true}]\n"
+	flows := map[string]struct {
+		flow  string
+		error *llm.Error
+	}{
+		"provider":                   {asks, &llm.Error{Message: "out of order", Status: 500}},
+		"provider, busy":             {asks, &llm.Error{Message: "too many requests", Status: 429}},
+		"provider, key":              {asks, &llm.Error{Message: "wrong key", Status: 401}},
+		"timeout":                    {strings.Replace(asks, "to_user: true", "to_user: true, timeout: 1ns", 1), nil},
+		"a step that was to speak":   {strings.Replace(asks, "to_user: true", "to_user: true, on_error: continue", 1), &llm.Error{Message: "out of order", Status: 503}},
+		"the flow's own reply to it": {asks + "on_error: sorry\n", &llm.Error{Message: "out of order", Status: 503}},
+	}
+	for client, again := range asksAgain() {
+		for name, c := range flows {
+			for kind, stream := range map[string]string{"whole": "", "stream": `, "stream": true`} {
+				t.Run(client+"/"+name+"/"+kind, func(t *testing.T) {
+					answers := make([]scripted.Answer, 3)
+					for i := range answers {
+						answers[i] = scripted.Answer{Text: "hi"}
+						if c.error != nil {
+							answers[i] = scripted.Answer{Error: c.error}
+						}
+					}
+					f := serveFlow(t, c.flow, scripted.New(answers...))
+					token := f.token("lin", store.RunsRead, store.RunsWrite)
+					var r *reply
+					for range 3 {
+						r = f.chat(token, "ends", messages("hi"), stream)
+						if !again(r.status, r.header) {
+							break
+						}
+					}
+					if n := len(f.runsOf(token, "failed")) + len(f.runsOf(token, "finished")); n != 1 {
+						t.Errorf("%d runs were carried out; the last answer is %d %s", n, r.status, r.text)
+					}
+				})
+			}
 		}
-	})
+	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/triggers"
 	"github.com/callnode/scheduler/scheduler/service"
-	"github.com/callnode/scheduler/scheduler/trigger"
 )
 
 // hooksPath is where the webhooks of flows stand.
@@ -61,7 +60,7 @@ func (s *Server) deliver(ctx context.Context, in *deliverInput) (*firedOutput, e
 		return value.Must(firedBody{run}), hook.Begin(ctx, delivery, run)
 	}
 	out := &firedOutput{}
-	if id := trigger.DeliveryID(r.Header); id != "" {
+	if id := hook.DeliveryID(delivery); id != "" {
 		sum, key := sha256.Sum256(in.RawBody), sha256.Sum256([]byte(id)) // it may be of any length
 		out.Body.Value, out.Replayed, err = s.beginOnce(ctx, onceRequest{owner: name, principal: hook.Principal(), key: hex.EncodeToString(key[:]), body: sum[:]}, begin, firedDoc)
 		if err == nil {

@@ -1,6 +1,9 @@
 package server_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
@@ -81,6 +84,42 @@ func TestWebhooks(t *testing.T) {
 	f.do(operator, "GET", "/api/v1/runs/"+lab.at("/run")+"/events", "", "Accept", eventStream)
 	if got := f.questionOf(operator, lab.at("/run")); !strings.Contains(got, "Push Hook") || strings.Contains(got, "Secret") {
 		t.Errorf("the flow sees the headers %s", got)
+	}
+}
+
+// TestWebhookReplay: a request that was seen on its way begins no second run, also where the parts of it that no signature covers
+// are others.
+func TestWebhookReplay(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("", store.Admin)
+	const body = `{"action": "built"}`
+	secret, _ := secretOf("GITHUB_KEY")
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(body))
+	signature := "sha256=" + hex.EncodeToString(mac.Sum(nil))
+	first := f.do("", "POST", "/hooks/timed/github", body, "X-Hub-Signature-256", signature, "X-GitHub-Delivery", "one")
+	if first.status != http.StatusAccepted {
+		t.Fatal(first.status, first.text)
+	}
+	for name, header := range map[string][]string{
+		"as it was":              {"X-GitHub-Delivery", "one"},
+		"another delivery":       {"X-GitHub-Delivery", "two"},
+		"no delivery":            nil,
+		"an idempotency key":     {"Idempotency-Key", "three"},
+		"an id of another sort":  {"Webhook-Id", "four"},
+		"another event":          {"X-GitHub-Event", "push"},
+		"an empty delivery name": {"X-GitHub-Delivery", ""},
+	} {
+		for _, query := range []string{"", "?again=1"} {
+			r := f.do("", "POST", "/hooks/timed/github"+query, body, append([]string{"X-Hub-Signature-256", signature}, header...)...)
+			if r.status != http.StatusAccepted || r.at("/run") != first.at("/run") || r.header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("%s: %d %s", name, r.status, r.text)
+			}
+		}
+	}
+	list, _ := f.do(token, "GET", "/api/v1/runs?origin=trigger", "").doc.Get("items")
+	if n := len(list.List()); n != 1 {
+		t.Errorf("%d runs have begun", n)
 	}
 }
 

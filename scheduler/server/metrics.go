@@ -40,6 +40,7 @@ func (s *Server) registerMetrics() {
 		_, queued := s.dispatcher.Load()
 		return float64(queued)
 	})
+	observer.Gauge("scheduler_stuck_runs", "Runs that pause because they were taken up in vain again and again.", func() float64 { return float64(s.dispatcher.CountStuck()) })
 	observer.Gauge("scheduler_sse_clients", "Streams of events that are open.", func() float64 { return float64(s.limits.streams.Load()) })
 	waiting := &waitingRuns{service: s.options.Service}
 	observer.Gauge("scheduler_waiting_runs", "Runs in the journal that wait for values.", waiting.count)

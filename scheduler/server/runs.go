@@ -30,7 +30,7 @@ type RunItem struct {
 	Origin    string            `json:"origin,omitempty" doc:"What began it: api, openai, cli."`
 	Session   string            `json:"session,omitempty"`
 	Queued    bool              `json:"queued" doc:"Whether it waits for a run slot."`
-	Stuck     bool              `json:"stuck,omitempty" doc:"Whether it was taken over in vain too often; resume it."`
+	Stuck     bool              `json:"stuck,omitempty" doc:"Whether it was taken up in vain so often that it pauses before the next try; resume it to try at once."`
 	LastSeq   int64             `json:"last_seq" doc:"The number of the last event."`
 	Progress  *service.Progress `json:"progress,omitempty" doc:"How far it has come, with view=progress."`
 }

@@ -50,7 +50,7 @@ func New(o Options) (*Server, error) {
 		Targets: o.Notify, Service: o.Service, Store: o.Store, Log: o.Log, Client: o.Client, Clock: o.Clock,
 	})
 	s.dispatcher = o.Service.NewDispatcher(s.observeRuns(service.DispatcherOptions{
-		Limits: o.Limits, Recover: o.Recover, On: o.On, Log: o.Log, Changed: func(run string) {
+		Limits: o.Limits, Recover: o.Recover, GiveUpAfter: o.GiveUpAfter, Clock: o.Clock, On: o.On, Log: o.Log, Changed: func(run string) {
 			s.feed.reportRun(run)
 			s.notifier.Report(run)
 		},

@@ -37,6 +37,8 @@ type Options struct {
 	// Limits bound the runs, Recover names the interrupted ones that are taken up.
 	Limits  service.Limits
 	Recover string
+	// GiveUpAfter is [service.DispatcherOptions] GiveUpAfter.
+	GiveUpAfter time.Duration
 	// On is [service.DispatcherOptions] On.
 	On string
 	// Drain is how long runs at work are waited for at the end.

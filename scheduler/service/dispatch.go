@@ -36,6 +36,10 @@ type DispatcherOptions struct {
 	Limits Limits
 	// Recover names the interrupted runs that are taken up: own, all or none.
 	Recover string
+	// GiveUpAfter is how long a run is taken up in vain, without a step that finishes, before it fails.
+	GiveUpAfter time.Duration
+	// Clock is the present of recovery; nil is the clock of the machine.
+	Clock func() time.Time
 	// On names what carries new runs out on other machines: [StartRequest] On. "" is this
 	// process.
 	On string
@@ -68,8 +72,8 @@ type Dispatcher struct {
 	active   map[string]context.CancelCauseFunc // the runs at work here
 	known    map[string]chan struct{}           // those at work or in the queue here; closed once they are not
 	queued   map[string]func() bool             // takes one of those that have come into the queue here out of it
-	failures map[string]int                     // how often an unheld run could not be recovered
-	stuck    map[string]int64                   // the last event of each unheld run found stuck
+	failures map[string]tries                   // those of unheld runs that this process could not go on with
+	deaths   map[string]tries                   // those of unheld runs that were taken over from processes that died, where they are many
 }
 
 // NewDispatcher returns a Dispatcher; recovery begins with [Dispatcher.Recover].
@@ -85,7 +89,7 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 	}
 	d := &Dispatcher{
 		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, slots: newRunSlots(o.Limits),
-		active: map[string]context.CancelCauseFunc{}, known: map[string]chan struct{}{}, queued: map[string]func() bool{}, failures: map[string]int{}, stuck: map[string]int64{},
+		active: map[string]context.CancelCauseFunc{}, known: map[string]chan struct{}{}, queued: map[string]func() bool{}, failures: map[string]tries{}, deaths: map[string]tries{},
 	}
 	d.ctx, d.end = context.WithCancelCause(context.Background())
 	return d

@@ -7,17 +7,57 @@ import (
 	"slices"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 const (
 	// recoverInterval is how often runs are looked for that another process left.
 	recoverInterval = 5 * time.Second
-	// maxTakeOvers is how often a run is taken over from processes that died, without a step
-	// that finishes: more would bring down one process after the other.
+	// maxTakeOvers is how often a run is taken up in vain before it has to pause in between: one that ends its process
+	// would bring down one process after the other.
 	maxTakeOvers = 3
+	// firstPause is that pause; it doubles up to longestPause.
+	firstPause   = 30 * time.Second
+	longestPause = time.Hour
 )
+
+// tries counts how often a run was taken up in vain. For example, a run whose step ends the process has one more after each
+// restart; a step that finishes makes it none.
+type tries struct {
+	n           int
+	first, last time.Time
+	seq         int64 // the last event of the run then
+}
+
+// add counts a try.
+func (t *tries) add(at time.Time) {
+	if t.n == 0 {
+		t.first = at
+	}
+	t.n++
+	t.last = at
+}
+
+// areMany reports whether the run has to pause before it is taken up again.
+func (t *tries) areMany() bool { return t.n >= maxTakeOvers }
+
+// next returns when the run may be taken up again.
+func (t *tries) next() time.Time {
+	if !t.areMany() {
+		return time.Time{}
+	}
+	const most = 10 // doublings, far above longestPause
+	return t.last.Add(min(firstPause<<min(t.n-maxTakeOvers, most), longestPause))
+}
+
+// areSpent reports whether the run fails now. Only time with tries counts: after a server was off for a week, a run is tried once more.
+func (t *tries) areSpent(limit time.Duration) bool {
+	return t.areMany() && t.last.Sub(t.first) >= limit
+}
 
 // Recover takes up interrupted and queued runs, the oldest first, now and every few
 // seconds, until ctx ends.
@@ -61,12 +101,16 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 		if d.isKnown(info.ID) {
 			continue
 		}
-		isStuck, err := d.IsStuck(ctx, info)
+		t, err := d.triesOf(ctx, info)
 		if err != nil { // the others go on
 			d.options.Log.Warn("run left alone: its events cannot be read", "run", info.ID, "error", err)
 			continue
 		}
-		if isStuck || d.registerRun(info.ID) != nil {
+		if t.areSpent(d.options.GiveUpAfter) {
+			d.giveUp(ctx, info, t)
+			continue
+		}
+		if d.now().Before(t.next()) || d.registerRun(info.ID) != nil {
 			continue
 		}
 		user := info.Labels[journal.LabelOwner]
@@ -87,8 +131,8 @@ func (d *Dispatcher) isRecoverable(info *journal.RunInfo) bool {
 func (d *Dispatcher) dropRecords(unheld map[string]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.DeleteFunc(d.stuck, func(id string, _ int64) bool { return !unheld[id] })
-	maps.DeleteFunc(d.failures, func(id string, _ int) bool { return !unheld[id] && d.known[id] == nil })
+	maps.DeleteFunc(d.deaths, func(id string, _ tries) bool { return !unheld[id] })
+	maps.DeleteFunc(d.failures, func(id string, _ tries) bool { return !unheld[id] && d.known[id] == nil })
 }
 
 // recoverRun goes on with a run whose turn has come, and counts that as a failure where it cannot; the
@@ -104,9 +148,14 @@ func (d *Dispatcher) recoverRun(id, user string) {
 	if err == nil || isElsewhere || d.ctx.Err() != nil {
 		return
 	}
-	d.mu.Lock()
-	d.failures[id]++
-	d.mu.Unlock()
+	var unavailable *UnavailableError // the store is away, and says nothing about the run
+	if !errors.As(err, &unavailable) {
+		d.mu.Lock()
+		t := d.failures[id]
+		t.add(d.now())
+		d.failures[id] = t
+		d.mu.Unlock()
+	}
 	d.options.Log.Error("run could not be recovered", "run", id, "error", err)
 }
 
@@ -125,29 +174,121 @@ func (d *Dispatcher) tryRecover(id, user string) error {
 	return err
 }
 
-// IsStuck reports whether a run that no process holds is left alone because taking it up has
-// not helped. A user may still resume it.
+// IsStuck reports whether a run that no process holds was taken up in vain so often that it pauses in between. A user may
+// resume it at once.
 func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, error) {
 	if info.State != journal.RunRunning || info.Holder != nil {
 		return false, nil
 	}
-	d.mu.Lock()
-	isStuck := d.failures[info.ID] >= maxTakeOvers
-	seq, isRemembered := d.stuck[info.ID]
-	d.mu.Unlock()
-	hasNotMoved := isRemembered && seq == info.LastSeq
-	isStuck = isStuck || hasNotMoved
-	if isStuck || !info.Abandoned || info.LastSeq == 0 {
-		return isStuck, nil
-	}
-	n, err := d.service.takeOversAfter(ctx, info.ID, 0)
-	if err != nil || n < maxTakeOvers {
-		return false, err
-	}
+	t, err := d.triesOf(ctx, info)
+	return t.areMany(), err
+}
+
+// CountStuck returns how many runs pause because they were taken up in vain, as recovery last saw them.
+func (d *Dispatcher) CountStuck() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.stuck[info.ID] = info.LastSeq
-	return true, nil
+	stuck := map[string]bool{}
+	for _, all := range []map[string]tries{d.deaths, d.failures} {
+		for id, t := range all {
+			if t.areMany() {
+				stuck[id] = true
+			}
+		}
+	}
+	return len(stuck)
+}
+
+// triesOf returns how often a run that no process holds was taken up in vain.
+func (d *Dispatcher) triesOf(ctx context.Context, info *journal.RunInfo) (tries, error) {
+	d.mu.Lock()
+	failures := d.failures[info.ID]
+	deaths, isRemembered := d.deaths[info.ID]
+	d.mu.Unlock()
+	if !isRemembered || deaths.seq != info.LastSeq {
+		var err error
+		deaths, err = d.countDeaths(ctx, info)
+		if err != nil {
+			return tries{}, err
+		}
+	}
+	if failures.n > deaths.n {
+		return failures, nil
+	}
+	return deaths, nil
+}
+
+// countDeaths returns how often a run was taken over from processes that died, and remembers and tells that where it
+// is too often.
+func (d *Dispatcher) countDeaths(ctx context.Context, info *journal.RunInfo) (tries, error) {
+	if !info.Abandoned || info.LastSeq == 0 {
+		return tries{}, nil
+	}
+	t, err := d.service.takeOversAfter(ctx, info.ID, 0)
+	t.seq = info.LastSeq
+	if err != nil || !t.areMany() {
+		return t, err
+	}
+	d.mu.Lock()
+	d.deaths[info.ID] = t
+	d.mu.Unlock()
+	d.options.Log.Warn("a run was taken over from processes that died, and no step has finished since: it pauses before the next try",
+		"run", info.ID, "flow", info.Flow, "tries", t.n, "next", t.next())
+	d.options.Changed(info.ID)
+	return t, nil
+}
+
+// giveUp fails a run that was taken up in vain for too long. Its journal, the log, metrics and notifications tell.
+func (d *Dispatcher) giveUp(ctx context.Context, info *journal.RunInfo, t tries) {
+	e, err := d.service.GiveUp(ctx, info, t.n)
+	var held *journal.HeldError
+	if errors.As(err, &held) {
+		return // another process goes on with it
+	}
+	if err != nil {
+		d.options.Log.Error("giving up a run", "run", info.ID, "error", err)
+		return
+	}
+	if e == nil {
+		return
+	}
+	d.options.Log.Error("a run was given up: it was taken up again and again, and no step has finished", "run", info.ID, "flow", info.Flow, "tries", t.n)
+	d.clearFailures(info.ID)
+	session := &Session{Flow: &flow.Flow{Name: info.Flow}, State: journal.NewRunState(), ID: info.ID, StartedBy: info.Labels[journal.LabelOrigin]}
+	d.options.Observe(session, e)
+	d.options.Ended(info.ID)
+	d.options.Changed(info.ID)
+}
+
+// now returns the present.
+func (d *Dispatcher) now() time.Time {
+	if d.options.Clock == nil {
+		return time.Now()
+	}
+	return d.options.Clock()
+}
+
+// GiveUp records that a run has failed because it was taken up in vain, n times. A user may resume it. The event is nil where the
+// run has gone on since info.
+func (s *Service) GiveUp(ctx context.Context, info *journal.RunInfo, n int) (e *journal.Event, err error) {
+	j, err := s.openJournal(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	log, err := j.Reopen(ctx, info.ID)
+	if err != nil {
+		return nil, markUnavailable(err)
+	}
+	defer func() { err = errors.Join(err, markUnavailable(log.Close())) }()
+	if now := log.Info(); now.LastSeq != info.LastSeq || now.State != journal.RunRunning {
+		return nil, nil
+	}
+	e = &journal.Event{Run: info.ID, Seq: info.LastSeq + 1, Type: journal.FlowFailed, Time: time.Now(), Data: &journal.Data{Error: &journal.ErrorInfo{
+		Kind:    calls.Internal,
+		Message: wording.Say("the run was taken up %d times, and no step has finished: it is given up", n).En,
+		Hint:    wording.Say("the log of the server tells why; then resume the run").En,
+	}}}
+	return e, markUnavailable(log.Append(ctx, e))
 }
 
 // HasNotMoved reports whether a run that no process holds, and whose last process died, was
@@ -156,25 +297,23 @@ func (s *Service) HasNotMoved(ctx context.Context, info *journal.RunInfo, since 
 	if !info.Abandoned || info.State != journal.RunRunning {
 		return false, nil
 	}
-	n, err := s.takeOversAfter(ctx, info.ID, since)
-	return n >= maxTakeOvers, err
+	t, err := s.takeOversAfter(ctx, info.ID, since)
+	return t.areMany(), err
 }
 
 // takeOversAfter returns how often a run was taken over from processes that died, after an event and
-// since the last step that finished.
-func (s *Service) takeOversAfter(ctx context.Context, run string, seq int64) (n int, err error) {
+// since it last got on: since a step finished, or it came to an end that a person has answered.
+func (s *Service) takeOversAfter(ctx context.Context, run string, seq int64) (t tries, err error) {
 	for e, err := range s.Events(ctx, Principal{}, run, seq+1) {
 		if err != nil {
-			return 0, err
+			return tries{}, err
 		}
-		switch e.Type { //nolint:exhaustive // the others tell nothing
-		case journal.FlowResumed:
-			if e.Data != nil && e.Data.Interrupted {
-				n++
-			}
-		case journal.StepFinished:
-			n = 0
+		switch {
+		case e.Type == journal.StepFinished, e.StopsRun():
+			t = tries{}
+		case e.Type == journal.FlowResumed && e.Data != nil && e.Data.Interrupted:
+			t.add(e.Time)
 		}
 	}
-	return n, nil
+	return t, nil
 }

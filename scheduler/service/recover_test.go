@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func newIdleDispatcher(t *testing.T) (*Dispatcher, *countedJournal) {
 	t.Helper()
 	j := &countedJournal{Journal: journalmemory.New(time.Now), reads: map[string]int{}, abandoned: map[string]bool{}}
 	s := New(Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil }})
-	d := s.NewDispatcher(DispatcherOptions{Limits: Limits{Queued: 1}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	d := s.NewDispatcher(DispatcherOptions{Limits: Limits{Queued: 1}, Recover: "own", GiveUpAfter: 24 * time.Hour, Log: slog.New(slog.DiscardHandler)})
 	d.slots.taken = 9 // of runs that the tests launch without a slot
 	t.Cleanup(func() {
 		d.Close(context.Background())
@@ -104,6 +105,136 @@ func TestRecoverReadsOnce(t *testing.T) {
 	}
 }
 
+// TestTriesPause: the first tries come at once, later ones after pauses that grow to an hour, and a run is given up after a day of
+// tries, never because time has passed without one.
+func TestTriesPause(t *testing.T) {
+	start := time.Date(2026, 3, 5, 0, 0, 0, 0, time.UTC)
+	var run tries
+	at, last := start, time.Duration(0)
+	for !run.areSpent(24 * time.Hour) {
+		if run.n > 100 {
+			t.Fatal("the run is never given up")
+		}
+		pause := time.Duration(0)
+		if next := run.next(); !next.IsZero() {
+			pause = next.Sub(run.last)
+		}
+		if pause < last || pause > time.Hour || pause == 0 && run.n >= maxTakeOvers {
+			t.Fatalf("after %d tries the pause is %s, before it was %s", run.n, pause, last)
+		}
+		last = pause
+		at = at.Add(pause)
+		run.add(at)
+	}
+	if took := run.last.Sub(start); took < 24*time.Hour || took > 26*time.Hour || run.n < 20 {
+		t.Errorf("it is given up after %s and %d tries", took, run.n)
+	}
+	old := tries{n: 5, first: start, last: start.Add(time.Minute)}
+	if old.areSpent(24*time.Hour) || !old.next().Before(start.Add(7*24*time.Hour)) {
+		t.Error("a run is given up, or not tried again, after a week without a server")
+	}
+}
+
+// logLines keeps the messages of a log.
+type logLines struct {
+	slog.Handler
+	lines *[]string
+}
+
+func (logLines) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l logLines) Handle(_ context.Context, r slog.Record) error {
+	*l.lines = append(*l.lines, r.Level.String()+" "+r.Message)
+	return nil
+}
+
+// TestRecoverGivesUp: a run that ends one process after the other is tried less and less often; when it is given up it has failed, and
+// its journal, the log, the metrics and the readers of changes tell. A user may resume it, which begins the count again.
+func TestRecoverGivesUp(t *testing.T) {
+	d, j := newIdleDispatcher(t)
+	now := time.Now()
+	d.options.Clock = func() time.Time { return now }
+	var lines, changed []string
+	var observed []journal.EventType
+	d.options.Log = slog.New(logLines{slog.DiscardHandler, &lines})
+	d.options.Changed = func(run string) { changed = append(changed, run) }
+	d.options.Observe = func(s *Session, e *journal.Event) {
+		if s.Flow.Name == "f" && s.StartedBy == StartedByAPI && s.State != nil {
+			observed = append(observed, e.Type)
+		}
+	}
+	d.slots.taken = 0
+	j.abandoned = map[string]bool{"dies": true}
+	die := func(at time.Time) {
+		log, err := j.Reopen(t.Context(), "dies")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &journal.Event{Run: "dies", Seq: log.Info().LastSeq + 1, Type: journal.FlowResumed, Time: at, Data: &journal.Data{Interrupted: true}}
+		if err := errors.Join(log.Append(t.Context(), e), log.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recoverAt := func(at time.Time) *journal.RunInfo {
+		now = at
+		if err := d.recoverOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		info, err := j.Run(t.Context(), "dies")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	leaveRun(t, j, "dies", journal.FlowStarted)
+	start := now
+	for range maxTakeOvers {
+		die(start)
+	}
+	d.slots.taken = 9 // what is queued stays there
+	if recoverAt(start.Add(29 * time.Second)); d.isKnown("dies") || d.CountStuck() != 1 {
+		t.Error("the run is taken up again without a pause, or nothing counts it")
+	}
+	if recoverAt(start.Add(31 * time.Second)); !d.isKnown("dies") {
+		t.Error("the run is not taken up after its pause")
+	}
+	d.forgetRun("dies")
+	if info := recoverAt(start.Add(7 * 24 * time.Hour)); info.State != journal.RunRunning {
+		t.Errorf("without a further try the run is %s", info.State)
+	}
+	d.forgetRun("dies")
+	die(start.Add(25 * time.Hour))
+	changed = nil
+	info := recoverAt(start.Add(25 * time.Hour))
+	if info.State != journal.RunFailed || d.isKnown("dies") {
+		t.Fatalf("after a day of tries the run is %s", info.State)
+	}
+	var last *journal.Event
+	for e, err := range j.Events(t.Context(), "dies", info.LastSeq) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = e
+	}
+	if last.Type != journal.FlowFailed || last.Data.Error.Kind != calls.Internal || last.Data.Error.Hint == "" {
+		t.Errorf("its last event is %+v", last)
+	}
+	if !slices.Contains(changed, "dies") || !slices.Equal(observed, []journal.EventType{journal.FlowFailed}) {
+		t.Errorf("told are %v, and counted %v", changed, observed)
+	}
+	isGivenUp := func(line string) bool { return strings.HasPrefix(line, "ERROR a run was given up") }
+	isPaused := func(line string) bool {
+		return strings.HasPrefix(line, "WARN a run was taken over from processes that died")
+	}
+	if !slices.ContainsFunc(lines, isGivenUp) || !slices.ContainsFunc(lines, isPaused) {
+		t.Errorf("the log has %q", lines)
+	}
+	die(start.Add(26 * time.Hour)) // a user has resumed it
+	if info := recoverAt(start.Add(26 * time.Hour)); info.State != journal.RunRunning || !d.isKnown("dies") {
+		t.Errorf("after a user has resumed it, it is %s, and taken up: %v", info.State, d.isKnown("dies"))
+	}
+}
+
 // Only deaths count: not that a process handed the run over, nor the last of many hand-overs.
 func TestStuckCountsDeaths(t *testing.T) {
 	d, j := newIdleDispatcher(t)
@@ -148,13 +279,13 @@ func TestRecoverForgets(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	leaveRun(t, j, "left", journal.FlowStarted)
 	for _, id := range []string{"left", "over"} {
-		d.failures[id], d.stuck[id] = 1, 9
+		d.failures[id], d.deaths[id] = tries{n: 1}, tries{seq: 9}
 	}
 	if err := d.recoverOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if d.failures["left"] != 1 || len(d.failures) != 1 || len(d.stuck) != 1 {
-		t.Errorf("remembered are the failures %v and the stuck %v", d.failures, d.stuck)
+	if d.failures["left"].n != 1 || len(d.failures) != 1 || len(d.deaths) != 1 {
+		t.Errorf("remembered are the failures %v and the deaths %v", d.failures, d.deaths)
 	}
 	events := func(yield func(*journal.Event, error) bool) {
 		yield(&journal.Event{Run: "left", Seq: 2, Type: journal.FlowResumed}, nil)

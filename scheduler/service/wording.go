@@ -25,6 +25,8 @@ var _ = wording.Add(wording.Catalog{
 	"the secret %s is not set, or not allowed by the setting secrets":                                 "密钥 %s 没有设置，或设置 secrets 不允许使用",
 	"the step %s reads %s, which is not there":                                                        "步骤 %s 要读取 %s，但它不存在",
 	"the step %s reads %s, which other machines may not have (put it into the folder of the project)": "步骤 %s 要读取 %s，其他机器可能没有它（请放入项目的文件夹）",
+	"the run was taken up %d times, and no step has finished: it is given up":                         "运行被接手了 %d 次，但没有步骤完成：不再尝试",
+	"the log of the server tells why; then resume the run":                                            "服务器的日志说明了原因；之后可恢复运行",
 	"%d more warnings were left out":                                                                  "另有 %d 条警告未显示",
 	"%q fits %d runs: write more of the id":                                                           "%q 对应 %d 个运行：请写出更长的 id",
 	"a bound principal needs a user":                                                                  "绑定的主体需要用户",

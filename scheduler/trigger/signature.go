@@ -97,9 +97,14 @@ func (v *Verification) checkStandard(header http.Header, body []byte, now time.T
 	return nil
 }
 
-// DeliveryID returns what names a request of a webhook, so that a repeat of it is known; ""
-// where the sender names none.
-func DeliveryID(header http.Header) string {
+// DeliveryID returns a name for a request of a webhook, so that a repeat of it is known; ""
+// where the sender names none. A signature of GitHub covers the body alone: whoever has seen a request could send it again with
+// another X-GitHub-Delivery, so its name is the hash of the body.
+func (v *Verification) DeliveryID(header http.Header, body []byte) string {
+	if v.Way == VerifyGitHub {
+		sum := sha256.Sum256(body)
+		return "body:" + hex.EncodeToString(sum[:])
+	}
 	for _, name := range []string{headerID, "X-GitHub-Delivery", "Idempotency-Key"} {
 		if id := header.Get(name); id != "" {
 			return id

@@ -26,6 +26,7 @@ type Serve struct {
 	MaxBody        string         `json:"max_body,omitempty"`
 	Drain          value.Duration `json:"drain,omitempty"`
 	Recover        string         `json:"recover,omitempty" enum:"own|all|none"`
+	GiveUpAfter    value.Duration `json:"give_up_after,omitempty"`
 	Prune          Prune          `json:"prune,omitempty"`
 	Aliases        []string       `json:"aliases,omitempty"`
 	Notify         []Notify       `json:"notify,omitempty"`

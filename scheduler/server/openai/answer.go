@@ -170,7 +170,8 @@ func (a *answer) failAnswer(e *Error) {
 	defer a.mu.Unlock()
 	if !a.begun {
 		if a.isFinal && !e.isBusy() {
-			a.w.Header().Set("X-Should-Retry", "false") // the SDKs of OpenAI ask again by themselves otherwise, which runs the flow again
+			e = e.asFinal()
+			a.w.Header().Set("X-Should-Retry", "false")
 		}
 		e.Write(a.w)
 		return

@@ -66,6 +66,22 @@ const (
 // isBusy reports whether the error is over after a while.
 func (e *Error) isBusy() bool { return e.Code != nil && *e.Code == codeBusy }
 
+// asFinal returns the error of a run that failed, with a status after which clients do not ask again by themselves: each
+// repeat of the request would begin another run, which is paid for again. For example, the AI SDK repeats a request after
+// 408, 409, 429 and every 5xx, whatever X-Should-Retry says. A run that another request goes on with stays 409: a repeat
+// finds that run.
+func (e *Error) asFinal() *Error {
+	isHeld := e.Code != nil && *e.Code == codeHeld
+	switch {
+	case isHeld:
+	case e.status >= http.StatusInternalServerError, e.status == http.StatusRequestTimeout, e.status == http.StatusConflict, e.status == http.StatusTooManyRequests:
+		final := *e
+		final.status = http.StatusUnprocessableEntity
+		return &final
+	}
+	return e
+}
+
 // Write answers with the error.
 func (e *Error) Write(w http.ResponseWriter) {
 	h := w.Header()

@@ -58,6 +58,9 @@ func (w *Webhook) Check(d *Delivery) error {
 	return w.verification.Check(d.Header, d.Body, w.triggers.Clock())
 }
 
+// DeliveryID returns a name for a delivery, so that a repeat of it is known; "" for none.
+func (w *Webhook) DeliveryID(d *Delivery) string { return w.verification.DeliveryID(d.Header, d.Body) }
+
 // Principal returns whose runs those of the webhook are.
 func (w *Webhook) Principal() service.Principal { return principalOf(w.User) }
 

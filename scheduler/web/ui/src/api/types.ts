@@ -1620,7 +1620,7 @@ export interface components {
             /** @enum {string} */
             state: "running" | "waiting" | "failed" | "cancelled" | "finished";
             steps: components["schemas"]["StepState"][] | null;
-            /** @description Whether it was taken over in vain too often; resume it. */
+            /** @description Whether it was taken up in vain so often that it pauses before the next try; resume it to try at once. */
             stuck?: boolean;
             /**
              * Format: date-time
@@ -1663,7 +1663,7 @@ export interface components {
             started_at: string;
             /** @enum {string} */
             state: "running" | "waiting" | "failed" | "cancelled" | "finished";
-            /** @description Whether it was taken over in vain too often; resume it. */
+            /** @description Whether it was taken up in vain so often that it pauses before the next try; resume it to try at once. */
             stuck?: boolean;
             /**
              * Format: date-time
