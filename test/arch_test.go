@@ -141,7 +141,7 @@ var layers = map[string][]string{
 	"calls/memory/sqlite":      {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
 	// Where all parts meet. The commands know neither providers nor where things are stored.
 	"cmd/scheduler/wire":        {"calls/...", "cmd/scheduler/config", "cmd/scheduler/terminal", "llm/...", "plugins/host", "scheduler/..."},
-	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/sqlitefile", "cmd/...", "configs", "llm", "llm/value/...", "plugins/...", "scheduler/..."},
+	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/..."},
 	"cmd/scheduler/chinesehelp": {"llm/value/wording"},
 	"cmd/scheduler/startup":     {},
 	"cmd/scheduler/worker":      {},
@@ -149,6 +149,7 @@ var layers = map[string][]string{
 	"cmd/scheduler/terminal":    {"calls", "calls/schema", "llm", "llm/value", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service"},
 	"cmd/scheduler/config":      {"calls", "calls/http/guard", "calls/mcp", "calls/memory", "calls/schema", "configs", "llm", "llm/value/...", "scheduler/flow"},
 	"configs":                   {},
+	"docs":                      {},
 }
 
 // messagesFolder has the languages of messages. All folders may import it, contracts too: it

@@ -2,14 +2,23 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// docsBlock is a block of a page of docs: its language, and its text.
-type docsBlock struct{ kind, text string }
+// docsBlock is a fenced block of a guide: its language, its text, and the line where it begins.
+type docsBlock struct {
+	kind, text string
+	line       int
+}
 
 func docsBlocks(t *testing.T, page string) (blocks []docsBlock) {
 	t.Helper()
@@ -17,78 +26,256 @@ func docsBlocks(t *testing.T, page string) (blocks []docsBlock) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	line := 1
 	for i, block := range strings.Split(string(text), "```") {
 		if kind, body, ok := strings.Cut(block, "\n"); ok && i%2 == 1 {
-			blocks = append(blocks, docsBlock{kind, body})
+			blocks = append(blocks, docsBlock{kind, body, line})
 		}
+		line += strings.Count(block, "\n")
 	}
 	return blocks
 }
 
-// TestDocs lints every YAML block of the pages of docs, runs the test files among them, and carries out the console
-// blocks, with a model that repeats the question.
-func TestDocs(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("there are no pages: %v", err)
+func docsPages(t *testing.T) []string {
+	t.Helper()
+	docs, err := filepath.Abs("../../docs") // guides are read after the working directory has changed
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, page := range pages {
-		t.Run(filepath.Base(page), func(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(docs, "*.md"))
+	chinese, errChinese := filepath.Glob(filepath.Join(docs, "zh", "*.md"))
+	if err != nil || errChinese != nil || len(pages) == 0 {
+		t.Fatalf("there are no guides: %v %v", err, errChinese)
+	}
+	return append(pages, chinese...)
+}
+
+// TestDocs works through each guide as a reader would. A block that begins with the name of a file, as in "# hello.yaml",
+// is written to that file; flows among them have to lint clean, tests to pass, settings to load. Other YAML has to
+// parse. The commands of console blocks are run in their order, and the lines below a command have to be in its
+// output, where … stands for anything. A block of kind sh needs the world (a server, a package manager): of it the
+// commands of scheduler have to exist. https://api.example.com/v1 answers as a model.
+func TestDocs(t *testing.T) {
+	for _, page := range docsPages(t) {
+		name := filepath.Base(page)
+		if filepath.Base(filepath.Dir(page)) == "zh" {
+			name = "zh/" + name
+		}
+		t.Run(name, func(t *testing.T) {
+			r := docsReader{page: name, model: answerAs(t).URL}
 			blocks := docsBlocks(t, page)
 			t.Chdir(t.TempDir())
-			run := func(args ...string) (stdout, stderr string) {
-				t.Helper()
-				var out, errs bytes.Buffer
-				if code := runProgram(args, strings.NewReader(""), &out, &errs); code != exitDone {
-					t.Errorf("%v: exit code %d\n%s%s", args, code, &out, &errs)
-				}
-				return out.String(), errs.String()
-			}
-			var flows, tests []string
+			t.Setenv("SCHEDULER_LLM_DEFAULT", "echo")
+			t.Setenv("EXAMPLE_API_KEY", "a-key-of-the-guides")
 			for _, b := range blocks {
-				name, text, ok := strings.Cut(b.text, "\n")
-				if b.kind != "yaml" || !ok {
-					continue
-				}
-				name = strings.TrimPrefix(name, "# ")
-				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				switch {
-				case strings.HasSuffix(name, ".test.yaml"):
-					tests = append(tests, name)
-				case strings.Contains(text, "\nsteps:\n"):
-					flows = append(flows, name)
-				}
-			}
-			for _, flow := range flows {
-				if _, errs := run("lint", flow); strings.Contains(errs, "last message only") {
-					t.Errorf("%s: %s", flow, errs)
-				}
-			}
-			for _, file := range tests {
-				run("test", file)
-			}
-			for _, b := range blocks {
-				if command, ok := strings.CutPrefix(b.text, "$ scheduler "); b.kind == "console" && ok {
-					out, errs := run(append(wordsOf(command), "--llm", "echo")...)
-					if strings.Contains(command, "--explain") && !strings.Contains(out+errs, "conversation.0.content") {
-						t.Errorf("%s\n%s%s", command, out, errs)
-					}
-				}
+				r.read(t, b)
 			}
 		})
 	}
 }
 
-// wordsOf splits a command line into its words; quotes hold words together.
-func wordsOf(line string) (words []string) {
-	for i, part := range strings.Split(strings.TrimSpace(line), `"`) {
-		if i%2 == 1 {
-			words = append(words, part)
-		} else {
-			words = append(words, strings.Fields(part)...)
+// docsReader carries out the blocks of one guide in their order.
+type docsReader struct {
+	page, model string
+}
+
+func (r docsReader) read(t *testing.T, b docsBlock) {
+	t.Helper()
+	switch b.kind {
+	case "yaml", "json", "jsonl", "csv", "text", "markdown":
+		r.writeFile(t, b)
+	case "console":
+		r.runConsole(t, b)
+	case "sh":
+		r.checkCommands(t, b)
+	case "go", "mermaid", "":
+	default:
+		t.Errorf("%s:%d: blocks of %s are not tested", r.page, b.line, b.kind)
+	}
+}
+
+// namedFile matches the first line of a block that is a file.
+var namedFile = regexp.MustCompile(`^(?:#|//|<!--) ?([\w./-]+\.[a-z]+)(?: -->)?\n`)
+
+func (r docsReader) writeFile(t *testing.T, b docsBlock) {
+	t.Helper()
+	m := namedFile.FindStringSubmatch(b.text)
+	if m == nil {
+		if err := yaml.Unmarshal([]byte(b.text), new(any)); b.kind == "yaml" && err != nil && !strings.Contains(b.text, "# ERROR") {
+			t.Errorf("%s:%d: %v", r.page, b.line, err)
+		}
+		return
+	}
+	name, text := m[1], strings.TrimPrefix(b.text, m[0])
+	text = strings.ReplaceAll(text, "https://api.example.com/v1", r.model)
+	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var code int
+	var out string
+	switch {
+	case filepath.Base(name) == "scheduler.yaml":
+		code, out = runDocs("runs", "--config", name)
+	case strings.HasSuffix(name, ".test.yaml"):
+		code, out = runDocs("test", name)
+	case strings.Contains("\n"+text, "\nsteps:"):
+		if code, out = runDocs("lint", name); strings.Contains(out, "last message only") {
+			code = exitFailed
 		}
 	}
+	if code != exitDone {
+		t.Errorf("%s:%d: %s: exit code %d\n%s", r.page, b.line, name, code, out)
+	}
+}
+
+func runDocs(args ...string) (code int, output string) {
+	var out bytes.Buffer
+	code = runProgram(args, strings.NewReader(""), &out, &out)
+	return code, out.String()
+}
+
+// exitComment matches the note at a command that does not end with 0, as in "# exit code 3".
+var exitComment = regexp.MustCompile(`\s+#(?:.*exit code (\d+))?.*$`)
+
+// runConsole runs the commands of a console block.
+func (r docsReader) runConsole(t *testing.T, b docsBlock) {
+	t.Helper()
+	output, last := "", ""
+	for line := range strings.SplitSeq(strings.TrimRight(strings.ReplaceAll(b.text, "\\\n", " "), "\n"), "\n") {
+		command, ok := strings.CutPrefix(line, "$ ")
+		if !ok {
+			if !printed(output, line) {
+				t.Errorf("%s:%d: %s does not print %q\n%s", r.page, b.line, last, line, output)
+			}
+			continue
+		}
+		last = command
+		want := exitDone
+		if m := exitComment.FindStringSubmatch(command); m != nil {
+			command = strings.TrimSuffix(command, m[0])
+			if m[1] != "" {
+				want, _ = strconv.Atoi(m[1]) // digits
+			}
+		}
+		words := wordsOf(command)
+		switch words[0] {
+		case "cd":
+			t.Chdir(words[1])
+		case "export":
+			name, v, _ := strings.Cut(words[1], "=")
+			t.Setenv(name, v)
+		case "scheduler":
+			var code int
+			if code, output = runDocs(words[1:]...); code != want {
+				t.Errorf("%s:%d: %s: exit code %d, want %d\n%s", r.page, b.line, command, code, want, output)
+			}
+		default:
+			t.Errorf("%s:%d: %s cannot be run here: a block of kind sh is for what needs the world", r.page, b.line, command)
+		}
+	}
+}
+
+// aTime matches a duration, which differs from run to run.
+var aTime = regexp.MustCompile(`\b[0-9.]+ (ms|s)\b`)
+
+// printed reports whether a line of a guide is in the output; … in it stands for any text.
+func printed(output, line string) bool {
+	pattern := []string{}
+	for part := range strings.SplitSeq(aTime.ReplaceAllString(strings.TrimSpace(line), "…"), "…") {
+		pattern = append(pattern, regexp.QuoteMeta(part))
+	}
+	return regexp.MustCompile(strings.Join(pattern, ".*")).MatchString(output)
+}
+
+// checkCommands checks that the commands of scheduler in a block, and their flags, exist.
+func (r docsReader) checkCommands(t *testing.T, b docsBlock) {
+	t.Helper()
+	for line := range strings.SplitSeq(strings.ReplaceAll(b.text, "\\\n", " "), "\n") {
+		_, command, ok := strings.Cut(line, "scheduler ")
+		if !ok || strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		words := wordsOf(exitComment.ReplaceAllString(command, ""))
+		path := []string{}
+		for _, w := range words {
+			if strings.HasPrefix(w, "-") {
+				break
+			}
+			path = append(path, w)
+		}
+		_, help := runDocs(append(path, "--help")...)
+		for _, w := range words {
+			if flag, _, _ := strings.Cut(w, "="); strings.HasPrefix(flag, "-") && !strings.Contains(help, flag) {
+				t.Errorf("%s:%d: %s: no flag %s", r.page, b.line, command, flag)
+			}
+		}
+	}
+}
+
+// wordsOf splits a command line into its words; quotes hold words together.
+func wordsOf(line string) (words []string) {
+	word, quote, within := strings.Builder{}, rune(0), false
+	for _, c := range line {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, within = c, true
+		case quote == 0 && c == ' ':
+			if within {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			within = false
+		default:
+			word.WriteRune(c)
+			within = true
+		}
+	}
+	if within {
+		words = append(words, word.String())
+	}
 	return words
+}
+
+// TestDocsGo compiles the Go blocks of the guides, each a package of its own inside the module.
+func TestDocsGo(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace, packages := map[string]string{}, []string{}
+	for _, page := range docsPages(t) {
+		for i, b := range docsBlocks(t, page) {
+			if b.kind != "go" {
+				continue
+			}
+			name := "guide_" + strings.TrimSuffix(filepath.Base(page), ".md") + strconv.Itoa(i)
+			file := filepath.Join(t.TempDir(), name+".go")
+			if err := os.WriteFile(file, []byte(b.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			replace[filepath.Join(root, "docs", name, "block.go")] = file
+			packages = append(packages, "./docs/"+name)
+		}
+	}
+	if len(packages) == 0 {
+		t.Fatal("no guide has a block of Go")
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", append([]string{"build", "-trimpath", "-overlay", file}, packages...)...)
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }

@@ -133,7 +133,7 @@ var _ = wording.Add(wording.Catalog{
 	"there is no %s: nothing was deleted": "没有 %s：没有删除任何内容",
 	"there is no folder %s":               "没有文件夹 %s",
 	"this would delete %s for good, and there is no terminal to ask: give --yes":                                        "这会永久删除 %s，而此处没有终端可询问：请加 --yes",
-	"unknown help topic %q: want a command, or flow":                                                                    "未知的帮助主题 %q：应为某个命令，或 flow",
+	"unknown help topic %q: want a command, flow, or a topic of scheduler help docs":                                    "未知的帮助主题 %q：应为某个命令、flow，或 scheduler help docs 列出的主题",
 	"want one argument, got %q and %q":                                                                                  "应有一个参数，实有 %q 和 %q",
 	"what shall be imported? give a directory, or --jsonl FILE":                                                         "要导入什么？请给出目录，或 --jsonl 文件",
 	"what shall be searched? give a QUERY, or --jsonl FILE":                                                             "要搜索什么？请给出 QUERY，或 --jsonl 文件",

@@ -61,16 +61,21 @@ func chineseOr(english string) string { return wording.Of(english).Zh }
 // generalHelp has the help of commands and flags in Chinese, by the English one: first what Cobra says
 // by itself, then the commands from call to mcp.
 var generalHelp = wording.Add(wording.Catalog{
-	"Generate the autocompletion script for the specified shell":        "为指定的 shell 生成自动补全脚本",
-	"Generate the autocompletion script for bash":                       "为 bash 生成自动补全脚本",
-	"Generate the autocompletion script for fish":                       "为 fish 生成自动补全脚本",
-	"Generate the autocompletion script for powershell":                 "为 powershell 生成自动补全脚本",
-	"Generate the autocompletion script for zsh":                        "为 zsh 生成自动补全脚本",
-	"disable completion descriptions":                                   "补全时不带说明",
-	"Explain a command, or with help flow [KEY] the keys of flow files": "说明一个命令，或用 help flow [KEY] 说明流程文件的键",
-	`Explain a command. help flow prints every key of flow files, and the filters and tests
-of templates; help flow KEY explains one key and those below it, such as steps.retry.`: `说明一个命令。help flow 输出流程文件的所有键，以及模板的过滤器和测试；help flow KEY 说明一个键及其
-下的键，例如 steps.retry。`,
+	"Generate the autocompletion script for the specified shell":                 "为指定的 shell 生成自动补全脚本",
+	"Generate the autocompletion script for bash":                                "为 bash 生成自动补全脚本",
+	"Generate the autocompletion script for fish":                                "为 fish 生成自动补全脚本",
+	"Generate the autocompletion script for powershell":                          "为 powershell 生成自动补全脚本",
+	"Generate the autocompletion script for zsh":                                 "为 zsh 生成自动补全脚本",
+	"disable completion descriptions":                                            "补全时不带说明",
+	"Explain a command, a topic, or with help flow [KEY] the keys of flow files": "说明一个命令或一个主题，或用 help flow [KEY] 说明流程文件的键",
+	`Explain a command, or print a guide: help docs lists the guides, and help TOPIC prints one.
+A topic that is a command as well, such as memory, is printed by help docs TOPIC.
+
+help flow prints every key of flow files, and the filters and tests of templates; help
+flow KEY explains one key and those below it, such as steps.retry.`: `说明一个命令，或打印一篇指南：help docs 列出所有指南，help TOPIC 打印其中一篇。
+与命令同名的主题（例如 memory）用 help docs TOPIC 打印。
+
+help flow 输出流程文件的所有键，以及模板的过滤器和测试；help flow KEY 说明一个键及其下面的键，例如 steps.retry。`,
 
 	"Run flows that build the context of a language model": "运行为语言模型构建上下文的流程",
 	`scheduler runs flows: YAML files made of calls (input, context, in-chat, chat ...)
