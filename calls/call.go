@@ -6,6 +6,10 @@
 // or a struct of parameters with two methods, Init and Exec, for [Define].
 // calls/builtin lists the definitions that the program has, callstest checks any of
 // them.
+//
+// The program was asked for by documents about Python programs. A doc comment names the
+// word of the documents if the Go name differs, so that a search finds it: for example
+// CallVars is [Vars], CallInfo is [Info] and CallOutputChunk is [Chunk].
 package calls
 
 import (
@@ -20,24 +24,30 @@ import (
 
 // CoreCall is one use of a node type. The engine makes one by [Definition.New] for
 // each attempt of a step, calls Init, then Exec, and drops it; it need not be safe for
-// concurrent use.
+// concurrent use. In the documents, info, instance, _init and _exec are Info,
+// [Definition.New], Init and Exec.
 type CoreCall interface {
 	// Info describes the node type.
 	Info() *Info
 	// Init computes the input from the parameters and what the step may see. It
-	// does no I/O. The input is recorded before Exec gets it.
+	// does no I/O. The input is recorded before Exec gets it, as _set_input of the
+	// documents keeps it.
 	Init(ctx context.Context, vars *Vars) (value.Value, error)
 	// Exec does the work and streams the output. An error ends the stream.
 	Exec(ctx context.Context, env *Env, input value.Value) iter.Seq2[Chunk, error]
 }
 
-// Info describes a node type to people, to lint and to editors.
+// Info describes a node type to people, to lint and to editors. It is the CallInfo of the
+// documents.
 type Info struct {
 	// Name is what a flow writes under call: kebab-case; a plugin's call is
 	// plugin.call.
 	Name string
 	// Summary is one sentence.
 	Summary Text
+	// Words translates a description in the schemas, which is in English; nil leaves them as they
+	// are. Use it by [Info.DescribeIn].
+	Words func(english string) Text
 	// Params, Input and Output are JSON Schemas (draft 7) of objects. [Define]
 	// infers them from the types.
 	Params, Input, Output *schema.Schema
@@ -84,6 +94,20 @@ type Info struct {
 	NoSubsteps bool
 	// Examples are runnable uses; the first is the one that people see.
 	Examples []Example
+}
+
+// DescribeIn returns one of the call's schemas, or a narrower one, with its descriptions in a
+// language: for the model that fills parameters, and for the people who are asked for them.
+func (i *Info) DescribeIn(language string, doc value.Value) value.Value {
+	if i.Words == nil || !wording.IsChinese(language) {
+		return doc
+	}
+	return schema.Rewrite(doc, func(keywords *value.Map) {
+		description, _ := keywords.Get("description")
+		if text, ok := description.Str(); ok {
+			keywords.Set("description", value.OfString(i.Words(text).In(language)))
+		}
+	})
 }
 
 // Text is a sentence in the built-in languages.
@@ -227,7 +251,8 @@ type Typed[I any] interface {
 
 // Define makes a node type of a parameter struct P with input I and output O. Where the
 // input is the parameters as they are, [Func] is shorter.
-// The schemas are inferred from the three types: see [schema.MustFor] for the tags.
+// The schemas are inferred from the three types: see [schema.MustFor] for the tags. Any
+// struct will do: the documents have Pydantic, and DataBase with its model_json_schema.
 // O describes the data chunk; a call that streams text has an output struct with
 // a Text field named text. It panics where a type has no schema: definitions are
 // made when the program starts, and callstest runs them all.

@@ -6,7 +6,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Chunk is one piece of a call's output: text, or data. A call yields each once; the engine
+// Chunk is one piece of a call's output: text, or data. It is the CallOutputChunk of the
+// documents; CallOutputType.DATA is a Chunk with Data. A call yields each once; the engine
 // reads it before it asks for the next.
 //
 // The output of a step is its text chunks joined to {text: ...}, or its last

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Vars is what a step may see. The engine makes it when the step starts, and the calls
+// Vars is what a step may see: the CallVars of the documents, whose step_data is History. The engine makes it when the step starts, and the calls
 // of the step share it. It is read-only, so it is safe for concurrent use.
 type Vars struct {
 	// Inputs are the inputs of the flow, an object.

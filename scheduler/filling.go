@@ -31,8 +31,10 @@ func (t *task) fillParams(ctx context.Context) error {
 			return err
 		}
 	}
+	info, language := t.step.Def.Info, t.vars.Language
+	whole := overlaySchema(info.DescribeIn(language, wanted.Doc()), t.step.OverrideInput)
 	params, err := t.withAnswers(def, value.OfMap(value.Pairs(
-		"data", t.params, "current_schema", describeSchema(overlaySchema(wanted.Doc(), t.step.OverrideInput), t.step.Def.Info.Summary.In(t.vars.Language)),
+		"data", t.params, "current_schema", describeSchema(whole, info.Summary.In(language)),
 	)))
 	if err != nil {
 		return err

@@ -39,18 +39,12 @@ func (t *tool) describedParameters() value.Value {
 	if t.words == nil {
 		return doc
 	}
-	doc = value.OfMap(doc.Map().Clone())
-	properties, _ := doc.Get("properties")
-	described := properties.Map().Clone()
-	for name, p := range properties.Map().All() {
-		description, _ := p.Get("description")
-		text, _ := description.Str()
-		p = value.OfMap(p.Map().Clone())
-		p.Map().Set("description", value.OfString(t.words(text)))
-		described.Set(name, p)
-	}
-	doc.Map().Set("properties", value.OfMap(described))
-	return doc
+	return schema.Rewrite(doc, func(keywords *value.Map) {
+		description, _ := keywords.Get("description")
+		if text, ok := description.Str(); ok {
+			keywords.Set("description", value.OfString(t.words(text)))
+		}
+	})
 }
 
 // plainText returns an output as text: the text where there is nothing else, else JSON.
@@ -242,6 +236,10 @@ func (t toolPlan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*sche
 	whole, err := withoutParams(whole, def.Info.AllUsers)
 	if err != nil {
 		return nil, err
+	}
+	if def.Info.Words != nil {
+		language := env.Vars.Language
+		made.words = func(english string, _ ...any) string { return def.Info.Words(english).In(language) }
 	}
 	if made.description == "" {
 		description, _ := whole.Doc().Get("description")

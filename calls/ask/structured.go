@@ -12,7 +12,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Structured asks a model for a JSON document in the strongest way that its server takes:
+// Structured asks a model for a JSON document, as the FunctionLLM of the documents does with
+// _json, in the strongest way that its server takes:
 // as the arguments of a function that the model must call, else by a schema for the
 // answer, else by the prompt alone, which should say what the answer looks like. It
 // remembers what the server refused, and what led to no document: a step makes one and uses

@@ -22,8 +22,17 @@ import (
 	"github.com/callnode/scheduler/calls/template"
 )
 
-// Calls returns the built-in calls. A new one adds its line here.
+// Calls returns the built-in calls, with the Chinese of their descriptions.
 func Calls() []calls.Definition {
+	all := definitions()
+	for _, def := range all {
+		def.Info.Words = Reference
+	}
+	return all
+}
+
+// definitions lists the built-in calls. A new one adds its line here.
+func definitions() []calls.Definition {
 	return []calls.Definition{
 		agent.Definition(),
 		chat.Definition(),

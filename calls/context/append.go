@@ -27,7 +27,8 @@ func normalizeAppended(i int, m *value.Map) (*value.Map, error) {
 	return m, nil
 }
 
-// toolResult is {role, tool_call_id, name, content}. tool_name and result are
+// toolResult returns the message that add_tool_result of the documents adds:
+// {role, tool_call_id, name, content}. tool_name and result are
 // other words for name and content. A result that is not text becomes JSON text.
 func toolResult(m *value.Map) *value.Map {
 	out := value.Pairs("role", "tool", "tool_call_id", memberOf(m, "tool_call_id"))
@@ -44,8 +45,8 @@ func toolResult(m *value.Map) *value.Map {
 	return addRest(out, m, "tool_name", "result")
 }
 
-// assistantMessage is {role, content, tool_calls}: no content is empty text, no calls
-// are no member.
+// assistantMessage returns the message that add_assistant_message of the documents adds:
+// {role, content, tool_calls}, with an empty text without content and no member without calls.
 func assistantMessage(m *value.Map) *value.Map {
 	content := memberOf(m, "content")
 	if content.IsNull() {

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// buildPrompt reads all sources, cuts them to the budget, and writes the messages.
+// buildPrompt is build_system_prompt and build_messages of the documents. It reads all sources, cuts them to the budget, and writes the messages.
 func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) (*Output, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -68,7 +68,8 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 	return &b.out, nil
 }
 
-// identityText returns the text that the system prompt begins with.
+// identityText returns the text that the system prompt begins with: _get_identity in the
+// documents.
 func (b *builder) identityText(ctx context.Context) (tracedText, error) {
 	if given := b.params.Identity; given != "" {
 		return tracedText{given, b.env.Say("parameter identity"), calls.FromParam("/identity", given)}, nil

@@ -3,6 +3,10 @@
 // it (history, the user's words, images, tool results), cut to a token budget, with
 // the source of every byte.
 //
+// It is the ContextBuilder of the documents: build_system_prompt and build_messages are one
+// use of the call, whose output has system and messages; add_assistant_message and
+// add_tool_result are its parameter append.
+//
 // fill_sections.go reads the workspace into sections, images.go prepares images, budget.go
 // and shrink_history.go cut to max_tokens, build.go and messages.go write the prompt. The
 // history of a session's memory is cut to 200 utterances and 5,000 tokens by

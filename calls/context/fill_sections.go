@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
+// defaultBootstrap returns the default of bootstrap_files, BOOTSTRAP_FILES in the documents.
 func defaultBootstrap() []string {
 	return []string{"AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md"}
 }
@@ -25,7 +26,8 @@ func defaultBootstrap() []string {
 // maxAgents bounds the AGENTS.md files of work_dir together, in bytes.
 const maxAgents = 32 << 10
 
-// bootstrapSection returns the section of the workspace's instruction files.
+// bootstrapSection returns the section of the workspace's instruction files:
+// _load_bootstrap_files in the documents.
 func (b *builder) bootstrapSection() *section {
 	s := b.newSection("bootstrap files", "", blankLine, "", 25)
 	files, given := b.params.BootstrapFiles, b.params.BootstrapFiles != nil
@@ -158,7 +160,7 @@ func (b *builder) readWorkspaceFile(what, name string, wanted bool) (calls.Trace
 }
 
 // memorySection returns the section of the memory files: what is known for good, and the
-// notes of the day.
+// notes of the day. It is get_memory_context of the MemoryStore in the documents.
 func (b *builder) memorySection() *section {
 	s := b.newSection("memory", "# Memory"+blankLine, blankLine, "", 15)
 	if b.workspace == nil {
@@ -252,7 +254,8 @@ func (b *builder) skillSections(ctx context.Context) (active, list *section, lat
 }
 
 // activateSkills loads the skills that are always on, then those that the parameters
-// name, then those that the message names, each once.
+// name, then those that the message names, each once. The first are
+// load_skills_for_context in the documents.
 func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*skill.Skill) {
 	loaded := map[*skill.Skill]bool{}
 	load := func(x *skill.Skill, asked bool, reason string) {

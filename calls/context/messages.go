@@ -43,6 +43,8 @@ func (b *builder) writeHistory(h *history) {
 	}
 }
 
+// writeUserMessage writes the user's words, after the images if there are any:
+// _build_user_content in the documents.
 func (b *builder) writeUserMessage(w *userWords) {
 	b.out.Parts = append(b.out.Parts, b.unsent...)
 	if w == nil {

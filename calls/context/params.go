@@ -7,7 +7,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Params are the parameters of the call.
+// Params are the parameters of the call: those of build_messages, which are history,
+// current_message, skill_names, media, channel and chat_id, and further ones.
 type Params struct {
 	Workspace      string        `json:"workspace,omitempty" doc:"Directory with AGENTS.md and the like, memory/ and skills/. ~ is the home directory; relative paths start at the flow file. Without it only the identity is there."`
 	BootstrapFiles []string      `json:"bootstrap_files,omitempty" doc:"Files of the workspace that the system prompt quotes, in this order. Default: AGENTS.md SOUL.md USER.md TOOLS.md IDENTITY.md, those that exist." example:"[AGENTS.md, STYLE.md]"`

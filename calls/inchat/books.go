@@ -55,6 +55,7 @@ type bookReader struct {
 	inCard  bool // the book of a character card is being read
 }
 
+// readBooks lists the entries of world books: _flatten_world_books in the documents.
 func readBooks(v value.Value, pointer string) *bookReader {
 	r := &bookReader{}
 	r.read(v, pointer, nil)

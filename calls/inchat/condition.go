@@ -71,7 +71,8 @@ func (b *builder) evaluateConditions(ctx context.Context, in Input) error {
 	return nil
 }
 
-// evaluateCondition evaluates a condition on variables of its own.
+// evaluateCondition evaluates a condition on variables of its own: _eval_condition_text in
+// the documents.
 func (b *builder) evaluateCondition(ctx context.Context, m *macro.Machine, cond *condition, vars *value.Map) error {
 	got, err := m.Expand(ctx, cond.parsed, macro.NewVars(vars))
 	if err != nil {

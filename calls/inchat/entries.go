@@ -62,7 +62,8 @@ func (b *builder) readPreset(v value.Value, i int) candidate {
 	return c
 }
 
-// readWorldBook reads one world-book entry; index is its place among all entries.
+// readWorldBook reads one world-book entry; index is its place among all entries. Its role
+// comes from its position, as _map_wb_pos_to_role of the documents has it.
 func (b *builder) readWorldBook(e placedEntry, index int) candidate {
 	v := e.v
 	c := candidate{kind: kindWorldBook, index: index, entry: v.Map(), role: "system", pointer: e.pointer, book: e.book}

@@ -76,7 +76,7 @@ func (Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[call
 	return calls.Do(func() (any, error) { return injectEntries(ctx, env, in) })
 }
 
-// injectEntries goes through the phases: read the history, collect the candidates,
+// injectEntries is construct of the in_chat_constructor in the documents. It goes through the phases: read the history, collect the candidates,
 // evaluate their conditions, keep to the budget, insert.
 func injectEntries(ctx context.Context, env *calls.Env, in Input) (value.Value, error) {
 	var said spoken

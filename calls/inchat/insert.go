@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// sortEntries sorts entries in the order of the chat: by
-// order, then assistant before user before the rest, then as they were given.
+// sortEntries sorts entries in the order of the chat: by order, then assistant before user
+// before the rest, then as they were given. It is _sort_sources in the documents.
 func sortEntries(entries []*candidate) {
 	slices.SortFunc(entries, func(a, b *candidate) int {
 		return cmp.Or(

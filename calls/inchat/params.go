@@ -5,7 +5,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Params are the parameters of in-chat.
+// Params are the parameters of in-chat: history, presets_in_chat and world_books, which the
+// documents have, and further ones.
 type Params struct {
 	History       value.Value `json:"history,omitzero" type:"array|null" doc:"Chat messages {role, content}, oldest first; role is system, user, assistant, tool or thinking. A content is a text or a list of parts; members such as name and tool_calls are passed on. Default: the conversation that came with the question (in a flow with memory, without one, the last turns of the session), and the question."`
 	PresetsInChat value.Value `json:"presets_in_chat,omitzero" type:"array|null" doc:"Preset entries; those with position in-chat are used: {identifier, name, position, enabled, role, depth, order, mode, condition, content, priority, ignore_budget}."`
@@ -27,7 +28,8 @@ type Output struct {
 	Warnings []string     `json:"warnings,omitempty" doc:"Conditions that cannot be read, deprecated fields, entries that look wrong."`
 }
 
-// Slots are texts that go outside of the chat; "" where no entry is in.
+// Slots are the texts of entries with position before_char or after_char, which go outside of
+// the chat; "" if no entry is in.
 type Slots struct {
 	BeforeChar string `json:"before_char"`
 	AfterChar  string `json:"after_char"`

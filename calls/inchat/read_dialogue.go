@@ -115,7 +115,8 @@ func textOf(content value.Value) (text string, ok bool) {
 }
 
 // scanText returns the text in which keywords are searched: the contents that are text
-// of the newest depth messages, one per line.
+// of the newest depth messages, one per line. It is _collect_history_text in the documents,
+// and conditions read it as chat_history_text.
 func scanText(history value.Value, depth *int) string {
 	items := history.List()
 	if depth != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// config is a checked configuration: a context template with its settings.
+// config is a checked configuration: a context_template with its settings.
 type config struct {
 	Modules  []module `json:"context_template" doc:"The modules of the prompt, in order."`
 	Settings settings `json:"settings,omitzero" doc:"How memories, separators and failures are treated." example:"{max_long_term_memory_results: 5}"`
@@ -37,7 +37,8 @@ func (c *config) setOrigin(origin func(pointer string) calls.Origin) {
 	}
 }
 
-// module is one part of the prompt that is in or out as a whole.
+// module is one part of the prompt that is in or out as a whole, as its importance_func
+// decides. It has a module_name and segments.
 type module struct {
 	Name        string     `json:"module_name" min:"1" doc:"The unique name of the module."`
 	Segments    []segment  `json:"segments" doc:"The pieces of the module's text, in order."`

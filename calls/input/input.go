@@ -1,7 +1,7 @@
 // Package input is the call that builds a prompt from a context template: an
 // ordered list of modules, each made of fixed text and of variables whose values
 // come from memory, the user's words, registered functions and the state of the
-// dialogue.
+// dialogue. It is the InputModule of the documents.
 //
 // Every value is fetched once, inserted once and never expanded again, and parts
 // lists for every module whether it is included and why. config.go reads and checks
@@ -82,7 +82,8 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	})
 }
 
-// findConfig finds the configuration to use, with the warnings about it.
+// findConfig finds the configuration to use, with the warnings about it: that of config or
+// config_path, else the default, as __init__ of the InputModule does in the documents.
 func (p Params) findConfig(env *calls.Env, local *config) (*config, []wording.Text, error) {
 	if p.Config.config != nil {
 		return p.Config.config, describeAll(p.Config.warnings, p.Config.place), nil

@@ -172,6 +172,8 @@ func (b *builder) dialogueOrWarn() dialogue {
 	return d
 }
 
+// loadDialogue reads the short-term memory, given or of the store, within its bounds:
+// retrieve_short_term_memory of the memory_management_module in the documents.
 func (b *builder) loadDialogue(ctx context.Context) (d dialogue, err error) {
 	turns := b.params.Memory.short
 	if b.settings.MaxTurns == 0 {

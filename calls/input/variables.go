@@ -14,14 +14,15 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// The variables that come from memory.
+// The variables that come from memory: short_term_history_content and
+// long_term_memory_content.
 const (
 	shortTerm = "short_term_history_content"
 	longTerm  = "long_term_memory_content"
 )
 
-// state computes the variables that every build has beside those of memory. They
-// take precedence over registered ones.
+// state computes the variables that every build has beside those of memory, for example
+// current_user_input. They take precedence over registered ones.
 var state = map[string]func(in Input, vars *calls.Vars) value.Value{
 	"current_user_input": func(in Input, _ *calls.Vars) value.Value { return value.OfString(in.UserInput) },
 	"question":           func(_ Input, vars *calls.Vars) value.Value { return value.OfString(vars.Question) },

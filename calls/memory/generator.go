@@ -21,7 +21,8 @@ import (
 //go:embed lang
 var prompts embed.FS
 
-// SnapshotGenerator lets a model write snapshots. Without a model, or if its answers
+// SnapshotGenerator lets a model write snapshots. Its LLM stands for the LLMService of the
+// documents: [llm.Provider] chats, [ask.JSON] is generate_json. Without a model, or if its answers
 // are unusable, it extracts sentences of the memories. The caller sets its fields; it
 // is safe for concurrent use.
 type SnapshotGenerator struct {
@@ -61,7 +62,7 @@ const (
 	maxLength = 1000
 )
 
-// GenerateDetailSnapshot sums memories up; categories are those that exist. The
+// GenerateDetailSnapshot (generate_detail_snapshot in the documents) sums memories up; categories are those that exist. The
 // error is the provider's.
 func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories []BaseMemory, snapshotID string, categories ...string) (MemorySnapshot, error) {
 	fallback := ExtractSnapshot(snapshotID, memories, g.now())
@@ -95,8 +96,8 @@ func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories
 	return s, nil
 }
 
-// GenerateMetaSnapshot describes the snapshots of a category. The error is the
-// provider's.
+// GenerateMetaSnapshot (generate_meta_snapshot in the documents) describes the snapshots of a
+// category. The error is the provider's.
 func (g *SnapshotGenerator) GenerateMetaSnapshot(ctx context.Context, snapshots []MemorySnapshot, metaID string) (MetaSnapshot, error) {
 	category := Uncategorized
 	var lines []ask.TracedLine

@@ -7,7 +7,10 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// SnapshotManager creates and finds snapshots by hand. The caller sets its fields; it is
+// SnapshotManager creates and finds snapshots by hand. Of the documents, add_memory is
+// AddMemory, create_snapshot CreateSnapshot, create_meta_snapshot CreateMetaSnapshot,
+// get_memory, get_snapshot and get_meta_snapshot are the methods that begin with Get,
+// find_snapshots_by_category and find_meta_snapshots_by_category those with Find. The caller sets its fields; it is
 // safe for concurrent use if they are not changed.
 type SnapshotManager struct {
 	Store SnapshotStore

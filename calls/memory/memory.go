@@ -51,7 +51,7 @@ type Context struct {
 	Extra *value.Map
 }
 
-// MemorySnapshot summarizes several memories.
+// MemorySnapshot summarizes several memories: its key_points say what is in its memory_refs.
 type MemorySnapshot struct {
 	// ID is snapshot_ and a UUID.
 	ID         string
@@ -65,7 +65,7 @@ type MemorySnapshot struct {
 	Extra *value.Map
 }
 
-// MetaSnapshot describes the snapshots of a category.
+// MetaSnapshot describes the snapshots of a category, which are its snapshot_refs.
 type MetaSnapshot struct {
 	// ID is meta_ and a UUID.
 	ID           string

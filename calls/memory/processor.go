@@ -67,7 +67,7 @@ func (p *SnapshotProcessor) log() *slog.Logger {
 	return p.Log
 }
 
-// ProcessMemory saves a memory and returns its id. It can be found at once; its
+// ProcessMemory (process_memory in the documents) saves a memory and returns its id. It can be found at once; its
 // snapshot is made later, by [SnapshotProcessor.Run].
 func (p *SnapshotProcessor) ProcessMemory(ctx context.Context, m BaseMemory) (id string, err error) {
 	if p.IDSeed != "" && m.ID == "" && m.Role() == "" { // an equal one is a duplicate, which needs no id
@@ -83,7 +83,8 @@ func (p *SnapshotProcessor) ProcessMemory(ctx context.Context, m BaseMemory) (id
 	return saved[0].ID, nil
 }
 
-// GetRelevantMemories returns the memories that match a query, best first.
+// GetRelevantMemories (get_relevant_memories in the documents) returns the memories that match
+// a query, best first.
 func (p *SnapshotProcessor) GetRelevantMemories(ctx context.Context, q *Query) (*Found, error) {
 	found, err := p.searchMemories(ctx, *q)
 	if err != nil {

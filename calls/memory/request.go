@@ -9,7 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Request is a search as it is written in files and parameters.
+// Request is a search as it is written in files and parameters: current_query, history and
+// timestamp.
 type Request struct {
 	CurrentQuery string    `json:"current_query"`
 	History      []Message `json:"history"`
@@ -84,13 +85,13 @@ func (r *Request) Query(users Users, session string, now time.Time) (*Query, err
 	return q, nil
 }
 
-// Response is the answer to a request.
+// Response is the answer to a request: relevant_memories, the best first.
 type Response struct {
 	RelevantMemories []RelevantMemory `json:"relevant_memories" doc:"The memories that matter, best first."`
 	Notes            []string         `json:"notes,omitempty" doc:"What was not as it should be."`
 }
 
-// RelevantMemory is a memory in a response. The members below reason are included on
+// RelevantMemory is a memory in a response: memory_id, relevance_score and reason. The members below reason are included on
 // request.
 type RelevantMemory struct {
 	MemoryID       string       `json:"memory_id"`

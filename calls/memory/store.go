@@ -27,7 +27,10 @@ type Store interface {
 	Close() error
 }
 
-// MemoryStorage saves, loads and deletes. What a method has done when it returns without
+// MemoryStorage saves, loads and deletes. The methods have the names of the documents in Go's
+// way: save_memory is [Saver].SaveMemories, save_snapshot SaveSnapshot, save_meta_snapshot
+// SaveMetaSnapshot; load_memory, load_snapshot and load_meta_snapshot are those of [Loader];
+// cleanup_old_memories is [CleanupOldMemories]. What a method has done when it returns without
 // an error survives the end of the process and of the machine. Like all roles of a [Store]
 // it is safe for concurrent use.
 type MemoryStorage interface {

@@ -2,7 +2,8 @@
 // inferred from Go types ([MustFor]) or given by users ([Parse]), and values are
 // checked against them with errors that people can read.
 //
-// The dialect is draft 7, or that which $schema names. format,
+// The dialect is draft 7, or that which $schema names: [Schema] is the Draft7Validator, and the
+// JSONValidator, of the documents. format,
 // contentEncoding and contentMediaType are hints for people and editors and never fail
 // a check, but for the formats of [ParseWithFormats]. Nothing is ever loaded from a file or a network.
 package schema

@@ -33,7 +33,7 @@ type Source struct {
 	Shown string
 }
 
-// Load finds the skills of the sources: the directories, one level deep, that
+// Load is the SkillsLoader of the documents. It finds the skills of the sources: the directories, one level deep, that
 // hold a SKILL.md. They come in the order of the sources and, within one, of the
 // code points of their names. Of two skills of one name the first that can be
 // read counts. A source that does not exist is empty; everything else that cannot

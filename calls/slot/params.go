@@ -9,7 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Params are the parameters of the call.
+// Params are the parameters of the call: the properties of the class Slot, which are data,
+// current_schema, summary, facts and step_num, and further ones.
 type Params struct {
 	Data          known        `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
 	CurrentSchema *value.Map   `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7, or that of its $schema) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
@@ -43,7 +44,7 @@ func (k *known) DecodeValue(v value.Value) error {
 // JSONSchema takes anything.
 func (known) JSONSchema() value.Value { return value.OfMap(nil) }
 
-// Input is what the model gets to see.
+// Input is what the model gets to see: the SlotInput of the documents.
 type Input struct {
 	RemainingSchema value.Value          `json:"remaining_schema"`
 	Question        string               `json:"question,omitempty"`
@@ -52,7 +53,8 @@ type Input struct {
 	History         []calls.FinishedStep `json:"history,omitempty"`
 }
 
-// Output is the filled data.
+// Output is the filled data: the SlotOutput of the documents, which has slot_data and
+// remaining_schema.
 type Output struct {
 	SlotData        value.Value           `json:"slot_data" doc:"The data, with all that was found."`
 	RemainingSchema value.Value           `json:"remaining_schema" doc:"A schema of what is still missing or wrong: its properties are named by JSON pointers into slot_data. Empty where slot_data is valid."`
@@ -91,9 +93,8 @@ type Work struct {
 	modelFailed bool
 	talk        *calls.Traced // what was said before the question; nil until it is read
 	warnings    []string
-	// say shows the user a piece of a model's text, and reports whether they still listen;
-	// nil where the step does not talk to the user.
-	say func(text string) bool
+	// filled tells the user the data; nil if the step does not talk to the user.
+	filled *filledText
 }
 
 func (p Params) newProcessor() (*processor.Processor, error) {

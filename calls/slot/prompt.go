@@ -16,7 +16,7 @@ import (
 //go:embed lang
 var builtIn embed.FS
 
-// templateTexts returns the prompts of the call.
+// templateTexts returns the prompts of the call, SLOT_GEN_PROMPT in the documents.
 func templateTexts() calls.Texts { return ask.Texts("slot", builtIn) }
 
 // renderTemplate renders a template, with the sources of its pieces as parts of the

@@ -1,5 +1,7 @@
 // Package slot is the call that fills data against a JSON Schema: it keeps what is
 // known, lets the model find what is missing, and returns a schema of what remains.
+// It is the class Slot of the documents: SlotInput is [Input], SlotOutput is [Output],
+// SlotProcessor is [processor.Processor].
 //
 // How an answer is checked and merged, of a model or of a person when a run is
 // resumed, is in package processor (merge.go), which does not use models; extract
@@ -155,14 +157,14 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 }
 
 // Exec lets the stages fill in turn, until nothing is missing. A step that talks to the user
-// (to_user) shows the text of the stage llm as it comes.
+// (to_user) streams the JSON of the data, each member once it is known.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
-		var say func(text string) bool
+		var filled *filledText
 		if env.Vars.Step.ToUser {
-			say = func(text string) bool { return yield(calls.TextChunk(text), nil) }
+			filled = &filledText{said: value.NewMap(0), yield: func(piece string) bool { return yield(calls.TextChunk(piece), nil) }}
 		}
-		out, err := p.fill(ctx, env, in, say)
+		out, err := p.fill(ctx, env, in, filled)
 		switch {
 		case errors.Is(err, errAbandoned):
 		case err != nil:
@@ -173,23 +175,28 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	}
 }
 
-// fill lets the stages fill in turn. say shows the user what the model writes; nil where the
-// step does not talk to them.
-func (p Params) fill(ctx context.Context, env *calls.Env, in Input, say func(text string) bool) (Output, error) {
+// fill lets the stages fill in turn, and tells the user the data.
+func (p Params) fill(ctx context.Context, env *calls.Env, in Input, filled *filledText) (Output, error) {
 	filling, err := p.newFilling(env.Vars.Now, env.Vars.Language)
 	if err != nil {
 		return Output{}, err
 	}
 	filling.Hear(in.Question, p.Message)
-	w := &Work{Env: env, Input: in, Filling: filling, params: &p, say: say}
+	w := &Work{Env: env, Input: in, Filling: filling, params: &p, filled: filled}
 	w.structured = w.newStructured()
 	for _, stage := range p.stagesToRun() {
+		if err := filled.sayKnown(filling); err != nil {
+			return Output{}, err
+		}
 		if filling.Done() {
 			break
 		}
 		if err := w.runStage(ctx, stage, p.kit.Strategies[stage]); err != nil {
 			return Output{}, err
 		}
+	}
+	if err := filled.sayRest(filling.Data()); err != nil {
+		return Output{}, err
 	}
 	return Output{
 		SlotData: filling.Data(), RemainingSchema: filling.Remaining(), Sources: filling.Sources(),

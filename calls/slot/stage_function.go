@@ -16,12 +16,15 @@ const maxAttempts = 3
 
 // fillBySchema has the model call a function whose parameters are what is missing. An
 // answer without an object, or with values that do not fit, goes back with the reasons.
+// It is the second stage, _function_slot_fill in the documents.
 func fillBySchema(ctx context.Context, w *Work) error {
 	prompt, parts, err := w.renderPrompt(ctx, true)
 	if err != nil {
 		return err
 	}
 	messages := []llm.Message{llm.TextMessage("user", prompt)}
+	w.structured.Collect = w.collectSaying(byFunction)
+	defer func() { w.structured.Collect = collectAnswer }()
 	for trial := 1; ; trial++ {
 		text, err := w.AskFor(calls.WithParts(ctx, parts), &llm.Request{Messages: messages}, answerSchema(w.Filling.Remaining()))
 		if err != nil {

@@ -83,56 +83,17 @@ type wanted struct {
 var errAbandoned = wording.Errorf("the output is not read any more")
 
 // Ask returns the model's answer. It is on record before it is used: when the step is cut
-// short later, the model is not asked for it again. A step that talks to the user shows
-// the text as it comes, one that is on record at once.
+// short later, the model is not asked for it again.
 func (w *Work) Ask(ctx context.Context, req *llm.Request) (string, error) {
-	live := false
-	text, err := w.askOnce(ctx, func(ctx context.Context, model llm.Provider) (string, error) {
-		live = true
-		answer, err := collectAnswer(w.shown(model.Chat(ctx, req)))
+	return w.askCollecting(ctx, req, collectAnswer)
+}
+
+// askCollecting is [Work.Ask] for an answer that is collected in another way.
+func (w *Work) askCollecting(ctx context.Context, req *llm.Request, collect func(iter.Seq2[llm.Delta, error]) (llm.Answer, error)) (string, error) {
+	return w.askOnce(ctx, func(ctx context.Context, model llm.Provider) (string, error) {
+		answer, err := collect(model.Chat(ctx, req))
 		return answer.Text, err
 	})
-	if isRecorded := err == nil && !live; isRecorded {
-		_, err = collectAnswer(w.shown(func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Text: text}, nil) }))
-	}
-	return text, err
-}
-
-// show shows the user a piece of text, where the step talks to them.
-func (w *Work) show(text string) error {
-	if w.say != nil && text != "" && !w.say(text) {
-		return errAbandoned
-	}
-	return nil
-}
-
-// shown returns the deltas, and shows their text as they come, without thoughts.
-func (w *Work) shown(deltas iter.Seq2[llm.Delta, error]) iter.Seq2[llm.Delta, error] {
-	if w.say == nil {
-		return deltas
-	}
-	return func(yield func(llm.Delta, error) bool) {
-		isRead := true
-		passed := func(next func(llm.Delta, error) bool) {
-			for d, err := range deltas {
-				isRead = yield(d, err)
-				if !isRead || !next(d, err) {
-					return
-				}
-			}
-		}
-		for text, err := range ask.Text(passed) {
-			if err != nil {
-				return // the reader of the deltas has it
-			}
-			if err := w.show(text); err != nil {
-				if isRead {
-					yield(llm.Delta{}, err)
-				}
-				return
-			}
-		}
-	}
 }
 
 // AskFor returns the arguments of the function that the model is made to call, which fit

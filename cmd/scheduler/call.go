@@ -79,7 +79,7 @@ func (a *app) runCall(ctx context.Context, def calls.Definition, with string, sc
 			return usageError(wording.Errorf("--with: %s:%w", with, err))
 		}
 	}
-	request := &service.CallRequest{With: params, Vars: service.CallVars{User: scope.User, Session: scope.Session}}
+	request := &service.CallRequest{With: params, Vars: service.RequestVars{User: scope.User, Session: scope.Session}}
 	if scope.AllSessions {
 		request.Vars.Sessions = "all"
 	}

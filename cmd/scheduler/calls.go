@@ -53,7 +53,7 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 				return err
 			}
 			if asJSON {
-				return a.PrintJSON(service.CallDocument(def, a.settings.DefaultLanguage(), builtin.Reference))
+				return a.PrintJSON(service.CallDocument(def, a.settings.DefaultLanguage()))
 			}
 			_, err = fmt.Fprint(a.Stdout, describeCall(def, a.settings.DefaultLanguage(), all))
 			return err
@@ -70,7 +70,7 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 		list := []value.Value{}
 		for _, name := range registry.CallNames() {
 			def, _ := registry.Call(name)
-			list = append(list, service.CallDocument(def, a.settings.DefaultLanguage(), builtin.Reference))
+			list = append(list, service.CallDocument(def, a.settings.DefaultLanguage()))
 		}
 		return a.PrintJSON(value.OfList(list...))
 	}

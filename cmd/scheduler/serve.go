@@ -18,7 +18,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
@@ -211,7 +210,6 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 		OpenAI:   openai.Settings{TasksLLM: c.OpenAI.TasksLLM, HoldRetries: c.OpenAI.OnRetry == "hold"},
 		MCP:      mcp.Settings{Calls: c.MCP.Calls},
 		Language: language, Version: buildVersion(), ParseTime: parseTime, Secret: a.runtime.Secret,
-		Reference: builtin.Reference,
 		Functions: func() (list []value.Value, err error) {
 			all, err := a.knownFunctions()
 			for i := range all {

@@ -1,6 +1,6 @@
 // Package prompt is the template language of flows and prompts: Jinja2's expressions
 // and statements with typed values and strict undefined names. It is the only door
-// to pongo2.
+// to pongo2, and stands for the Jinja2Template and the SandboxedEnvironment of the documents.
 //
 // A template goes through these packages, each below internal and knowing only those before it:
 //   - fault has the errors with their places, and the bounds on size, nesting, steps and output;

@@ -67,7 +67,7 @@ func (s *Server) getCall(ctx context.Context, in *CallName) (*body[shaped[callBo
 	if err != nil {
 		return nil, err
 	}
-	return &body[shaped[callBody]]{shaped[callBody]{service.CallDocument(def, s.languageOf(ctx), s.options.Reference)}}, nil
+	return &body[shaped[callBody]]{shaped[callBody]{service.CallDocument(def, s.languageOf(ctx))}}, nil
 }
 
 type runCallInput struct {

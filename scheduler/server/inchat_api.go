@@ -14,7 +14,7 @@ import (
 const inChatPath = "/api/modules/smarttavern/in_chat_constructor/construct"
 
 // registerInChatAPI adds the API that the call in-chat comes from, at its own path and at those
-// of the settings.
+// of the settings: register_api in the documents.
 func (s *Server) registerInChatAPI() {
 	for i, path := range append([]string{inChatPath}, s.options.Aliases...) {
 		id := "construct-in-chat"

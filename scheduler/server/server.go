@@ -15,7 +15,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/server/mcp"
 	"github.com/callnode/scheduler/scheduler/server/notify"
@@ -65,8 +64,6 @@ type Options struct {
 	Telemetry *telemetry.Observer
 	// Language is that of summaries, Version that of the program.
 	Language, Version string
-	// Reference returns an English description of a call's schemas in all languages; nil leaves them English.
-	Reference func(english string) calls.Text
 	// Functions and Plugins list what is known, as JSON objects.
 	Functions, Plugins func() ([]value.Value, error)
 	// Notify are URLs that are told of runs; Client sends to them.

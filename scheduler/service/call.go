@@ -32,15 +32,15 @@ type Caller struct {
 type CallRequest struct {
 	// With are the parameters, taken as they are: nothing in them is a template.
 	With value.Value
-	Vars CallVars
+	Vars RequestVars
 	// LLM is the model; nil is that of the settings.
 	LLM llm.Provider
 
 	wrap func(llm.Provider) llm.Provider // what asks the model; nil for the model itself
 }
 
-// CallVars is what a single call sees.
-type CallVars struct {
+// RequestVars is what a single call sees.
+type RequestVars struct {
 	Question string `json:"question"`
 	// Conversation is the list of messages before the question; null is none.
 	Conversation value.Value          `json:"conversation"`
@@ -84,7 +84,7 @@ func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, 
 		ID   value.Value `json:"id"`
 		With value.Value `json:"with"`
 		Vars struct {
-			CallVars
+			RequestVars
 			Now string `json:"now"`
 		} `json:"vars"`
 		LLM []value.Value `json:"llm"`
@@ -92,7 +92,7 @@ func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, 
 	if err := value.Decode(doc, &members); err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
-	r := &CallRequest{With: members.With, Vars: members.Vars.CallVars}
+	r := &CallRequest{With: members.With, Vars: members.Vars.RequestVars}
 	if s := r.Vars.Sessions; s != "" && s != allSessions {
 		return nil, calls.Errorf(calls.Invalid, "vars.sessions is %q", s).WithHint("write all for those of every session, or leave it out")
 	}
@@ -203,7 +203,7 @@ func (c *Caller) checkTexts(language string) ([]Note, error) {
 }
 
 // callVars returns what the call sees.
-func (v *CallVars) callVars(language string) *calls.Vars {
+func (v *RequestVars) callVars(language string) *calls.Vars {
 	inputs := v.Inputs
 	if inputs.IsNull() {
 		inputs = value.OfMap(nil)

@@ -12,56 +12,16 @@ import (
 )
 
 // CallDocument describes a call in a language: {name, summary, params, input, output, literal, example,
-// request?}. request is the example for one call alone, as [Service.ParseCall] reads it. reference returns an English
-// description of the schemas in all languages; with nil they stay English.
-func CallDocument(def calls.Definition, language string, reference func(english string) calls.Text) value.Value {
+// request?}. request is the example for one call alone, as [Service.ParseCall] reads it.
+func CallDocument(def calls.Definition, language string) value.Value {
 	info := def.Info
-	describe := func(schema value.Value) value.Value {
-		if reference == nil {
-			return schema
-		}
-		return translateDescriptions(schema, func(english string) string { return reference(english).In(language) })
-	}
 	doc := value.Pairs("name", info.Name, "summary", info.Summary.In(language),
-		"params", describe(info.Params.Doc()), "input", describe(info.Input.Doc()), "output", describe(info.Output.Doc()),
-		"literal", value.Must(info.Literal), "example", ExampleFlow(def))
+		"params", info.DescribeIn(language, info.Params.Doc()), "input", info.DescribeIn(language, info.Input.Doc()),
+		"output", info.DescribeIn(language, info.Output.Doc()), "literal", value.Must(info.Literal), "example", ExampleFlow(def))
 	if request, ok := exampleRequest(info); ok {
 		doc.Set("request", request)
 	}
 	return value.OfMap(doc)
-}
-
-// translateDescriptions returns a schema with its descriptions translated. Values that it holds as data stay as they are.
-func translateDescriptions(schema value.Value, translate func(english string) string) value.Value {
-	if schema.Kind() == value.List { // of schemas, as anyOf has
-		list := make([]value.Value, len(schema.List()))
-		for i, v := range schema.List() {
-			list[i] = translateDescriptions(v, translate)
-		}
-		return value.OfList(list...)
-	}
-	if schema.Kind() != value.Object {
-		return schema
-	}
-	object := value.NewMap(schema.Map().Len())
-	for keyword, v := range schema.Map().All() {
-		switch keyword {
-		case "description":
-			text, _ := v.Str()
-			v = value.OfString(translate(text))
-		case "default", "examples", "enum", "const": // data
-		case "properties", "patternProperties", "definitions", "$defs": // schemas by names, which are not keywords
-			named := value.NewMap(v.Map().Len())
-			for name, one := range v.Map().All() {
-				named.Set(name, translateDescriptions(one, translate))
-			}
-			v = value.OfMap(named)
-		default:
-			v = translateDescriptions(v, translate)
-		}
-		object.Set(keyword, v)
-	}
-	return value.OfMap(object)
 }
 
 // exampleRequest returns the first example of a call as a request, with the answers of the

@@ -12,8 +12,8 @@ import (
 // TestCallDocumentLanguage: descriptions of schemas, nested ones too, are in the language that is asked for; all else is the same.
 func TestCallDocumentLanguage(t *testing.T) {
 	for _, def := range builtin.Calls() {
-		english := service.CallDocument(def, "en", builtin.Reference)
-		chinese := service.CallDocument(def, "zh", builtin.Reference)
+		english := service.CallDocument(def, "en")
+		chinese := service.CallDocument(def, "zh")
 		for _, part := range []string{"params", "input", "output"} {
 			from, _ := english.Get(part)
 			to, _ := chinese.Get(part)

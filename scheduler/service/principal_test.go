@@ -148,7 +148,7 @@ func TestMemoryOfOthers(t *testing.T) {
 
 	def, _ := registry(t).Call("template")
 	ask := func(p service.Principal, user string) error {
-		r := &service.CallRequest{With: value.OfMap(value.Pairs("template", "x")), Vars: service.CallVars{User: user}}
+		r := &service.CallRequest{With: value.OfMap(value.Pairs("template", "x")), Vars: service.RequestVars{User: user}}
 		_, _, err := s.Caller(p, def).Call(t.Context(), r)
 		return err
 	}

@@ -1,5 +1,5 @@
 // Package extract finds the JSON that a model's text holds: behind its thoughts,
-// between fences, in prose, and nearly right.
+// between fences, in prose, and nearly right. It is process_response of the documents.
 package extract
 
 import (

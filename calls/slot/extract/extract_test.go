@@ -149,3 +149,34 @@ func FuzzExtract(f *testing.F) {
 		}
 	})
 }
+
+// Members of an object are there once they end, however the text is cut into pieces.
+func TestMembers(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"an object", `{"a": 1, "b": [1, {"c": "}"}], "c": "x\"},{"}`, `{"a":1}{"b":[1,{"c":"}"}]}{"c":"x\"},{"}`},
+		{"in a fence", "```json\n{\"a\": 1}\n```", `{"a":1}`},
+		{"blanks before", "\n  {\"a\": \"é\"}", `{"a":"é"}`},
+		{"words before", `It is {"a": 1}`, ``},
+		{"a list", `[{"a": 1}]`, ``},
+		{"nothing in it", `{} {"a": 1}`, ``},
+		{"only the first object", `{"a": 1} {"b": 2}`, `{"a":1}`},
+		{"not quite JSON", `{"a": 1, 'b': 2, "c": 3}`, `{"a":1}`},
+		{"cut off", `{"a": 1, "b": 2`, `{"a":1}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for size := 1; size <= len(tt.text); size++ {
+				var members extract.Members
+				got := ""
+				for i := 0; i < len(tt.text); i += size {
+					for _, one := range members.Add(tt.text[i:min(len(tt.text), i+size)]) {
+						got += one.JSON()
+					}
+				}
+				if got != tt.want {
+					t.Fatalf("in pieces of %d bytes: got %s, want %s", size, got, tt.want)
+				}
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,6 +122,14 @@ func (f *Filling) From(sources *value.Map) {
 		}
 	}
 	f.dropPlaceholders()
+}
+
+// Clone returns a filling of the same data, which goes its own way from here.
+func (f *Filling) Clone() *Filling {
+	c := *f
+	c.data, c.faults, c.rejected = deepCopy(f.data), slices.Clone(f.faults), slices.Clone(f.rejected)
+	c.sources, c.heard, c.branches = maps.Clone(f.sources), maps.Clone(f.heard), maps.Clone(f.branches)
+	return &c
 }
 
 // Data returns what is there by now.

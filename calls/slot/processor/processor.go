@@ -17,9 +17,10 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Processor is a schema that data can be filled against. [New] creates it, the call
-// slot once per step. It is immutable and safe
-// for concurrent use.
+// Processor is a schema that data can be filled against: the SlotProcessor of the
+// documents. Its process_json is [Processor.Fill], convert_json [Processor.Convert],
+// check_json [Filling.Remaining], add_null_to_basic_types [AddNullToBasicTypes]. [New]
+// creates it, the call slot once per step. It is immutable and safe for concurrent use.
 type Processor struct {
 	schema *schema.Schema
 	// strictSchema returns the schema with the formats as checks, compiled when it is first used.

@@ -246,7 +246,7 @@ func (c *client) callTool(def calls.Definition) *tool {
 			return failureResult(err, ""), nil
 		}
 		caller := c.api.options.Service.Caller(c.by.Principal, def)
-		output, _, _, err := caller.CallMetered(ctx, &service.CallRequest{With: with, Vars: service.CallVars{User: c.by.User}})
+		output, _, _, err := caller.CallMetered(ctx, &service.CallRequest{With: with, Vars: service.RequestVars{User: c.by.User}})
 		if err != nil {
 			return failureResult(err, ""), nil
 		}
