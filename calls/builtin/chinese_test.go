@@ -189,7 +189,28 @@ steps:
 			{Text: `{"category": "生活", "keywords": ["猫"], "description": "猫"}`},
 		}, nil,
 	},
+	"filling": {
+		`
+language: zh
+memory: {user: lin}
+inputs: {type: object, properties: {question: {type: string}}}
+steps:
+  - {id: keep, call: memory-save, enable_filling: true}
+`, []scripted.Answer{{Text: `{"/content": "猫叫小花。"}`}}, append([]string{"keep"}, memoryMembers...),
+	},
+	"calls as tools": {
+		`
+language: zh
+memory: {user: lin}
+inputs: {type: object, properties: {question: {type: string}}}
+steps:
+  - {id: work, call: agent, with: {prompt: 找一找, tools: {calls: [{call: memory-retrieve}, {call: memory-save}]}}}
+`, []scripted.Answer{{Text: "好了"}}, append([]string{"is_user", "neighbours"}, memoryMembers...),
+	},
 }
+
+// memoryMembers are names in the parameters of the calls of memory, and a piece of a time.
+var memoryMembers = []string{"content", "role", "other_context", "speaker", "user_id", "session_id", "timestamp", "id", "T15"}
 
 // sameInChinese are words of prompts that are the same in all languages: keys and terms of
 // JSON and of JSON Schema, tags, the names of roles and tools.
