@@ -41,6 +41,7 @@ type testFlags struct {
 	reports              []string
 	asJSON               bool
 	verbose              bool
+	allowSkipped         bool
 }
 
 func newTest(a *app) *cobra.Command {
@@ -64,7 +65,8 @@ case does not mock, of models, servers, tools, plugins and the memory.
 
 Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: files, flows or
 settings are wrong, and nothing ran. 4: something could not be decided, such as an answer
-that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`,
+that is not recorded, or all cases of a file are skipped, and nothing failed. 130:
+interrupted; --rerun goes on.`,
 		Example: strings.Trim(`
   scheduler test                                          # all test files below this folder
   scheduler test flows/hello.yaml --filter 'winter' -v
@@ -92,6 +94,7 @@ that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`,
 	flags.Float64Var(&f.limitCost, "limit-cost", 0, "stop when the models have cost that many `USD`")
 	flags.StringArrayVar(&f.reports, "report", nil, "write reports: `kind=FILE`, with kind junit, json, html or md; several with commas")
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON line for each case, and one that sums up")
+	flags.BoolVar(&f.allowSkipped, "allow-skipped", false, "take a file whose cases are all skipped as passed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print a line for every case")
 	cmd.MarkFlagsMutuallyExclusive("record", "live")
 	for flag, words := range map[string][]string{
@@ -339,6 +342,26 @@ func (a *app) testVerdict(run *result.Run, c *compare.Comparison, f *testFlags) 
 	case counts.Failed > 0, c != nil && c.Regressed(compare.FailOn(f.failOn)):
 		return exitError{code: exitFailed}
 	case counts.Errors > 0:
+		return exitError{code: exitUndecided}
+	case c != nil && c.Pairs == 0:
+		a.Tellf("nothing was compared with %s: it has no case of this run", f.against)
+		return exitError{code: exitUndecided}
+	case f.allowSkipped:
+		return nil
+	}
+	return a.skippedVerdict(run)
+}
+
+// skippedVerdict returns the exit code of a run that passed: if all cases of a file are skipped, nothing of it was tested.
+func (a *app) skippedVerdict(run *result.Run) error {
+	isSkipped := false
+	for _, s := range run.Suites {
+		if s.Counts().IsAllSkipped() {
+			isSkipped = true
+			a.Tellf("no case of %s ran: that is no pass (--allow-skipped takes it as one)", s.File)
+		}
+	}
+	if isSkipped {
 		return exitError{code: exitUndecided}
 	}
 	return nil

@@ -22,6 +22,8 @@ var _ = wording.Add(wording.Catalog{
 	"give the report a file of its own, as in %s=out/report.%s":                "请给报告单独的文件，如 %s=out/report.%s",
 	"--rerun is failed or errors, not %q":                                      "--rerun 应为 failed 或 errors，不能是 %q",
 	"interrupted; to go on: scheduler test --rerun errors":                     "已中断；要继续：scheduler test --rerun errors",
+	"nothing was compared with %s: it has no case of this run":                 "与 %s 没有可比较的：其中没有这次运行的用例",
+	"no case of %s ran: that is no pass (--allow-skipped takes it as one)":     "%s 没有任何用例运行：这不算通过（--allow-skipped 视为通过）",
 	"kept as %s, in %s":                                                        "已保存为 %s，在 %s 中",
 	"name a test file, a flow, a folder, or DIR/... for all below it":          "请写测试文件、流程、目录，或用 DIR/... 表示其下所有目录",
 	"name one with --llm, or set llm.default in the settings":                  "请用 --llm 指定，或在设置中写明 llm.default",

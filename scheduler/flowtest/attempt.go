@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -217,27 +218,59 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 	if !a.record.Outputs.IsNull() {
 		r.Outputs = string(a.record.Outputs.AppendIndented(nil, "  "))
 	}
-	worst, looksAtEnd := result.Pass, false
+	worst, isExpected := result.Pass, false
+	end := a.end()
 	for _, c := range a.of.Expect {
 		found := c.Evaluate(ctx, a.evidence)
 		r.Checks = append(r.Checks, found)
-		if found.Weight > 0 {
+		if found.Weight > 0 { // that of a check that was not asked is 0
 			worst = result.Worse(worst, found.Outcome)
+			isExpected = isExpected || c.ExpectsEnd(end)
 		}
-		looksAtEnd = looksAtEnd || found.Weight > 0 && c.LooksAtEnd() // the weight of one that was not asked is 0
 	}
 	r.JudgeUsage, r.EmbeddingUsage = a.judges.used()
 	r.Score = result.MeanScore(r.Checks)
 	r.Outcome = a.verdict(worst, r)
-	if failed := a.record.Error; failed != nil && !looksAtEnd {
-		r.Outcome = result.Worse(r.Outcome, result.Error)
+	if problem := a.endProblem(); problem != nil && !isExpected {
+		r.Outcome, r.Problem = result.Worse(r.Outcome, result.Error), problem
+	}
+	return r
+}
+
+// end returns how the run ended, for the checks that may expect it.
+func (a *attempt) end() check.End {
+	end := check.End{State: a.record.State}
+	stopsAt := a.record.Step(a.of.Until)
+	isSkipped := stopsAt != nil && stopsAt.State == journal.StepStatusSkipped
+	if a.of.Until != "" && (isSkipped || !errors.Is(a.err, scheduler.ErrUntil)) {
+		end.Missed = a.of.Until
+	}
+	return end
+}
+
+// endProblem returns why the case may pass only if a check expects how the run ended: it failed, it waits for a person, or it did not
+// come to the step at which the case stops. nil: it ended as runs do.
+func (a *attempt) endProblem() *result.Problem {
+	runner := a.of.suite.runner
+	if failed := a.record.Error; failed != nil {
 		message := failed.Message
 		if failed.Step != "" {
 			message = wording.Say("the step %s failed: %s", failed.Step, message).In(runner.options.Language)
 		}
-		r.Problem = &result.Problem{Kind: string(failed.Kind), Message: message, Hint: failed.Hint, Step: failed.Step}
+		return &result.Problem{Kind: string(failed.Kind), Message: message, Hint: failed.Hint, Step: failed.Step}
 	}
-	return r
+	if len(a.record.Waiting) > 0 {
+		waiting := a.record.Waiting[0]
+		err := calls.Errorf(calls.Missing, "the run waits for %s of the step %s, and no check expects that", value.ListNames(waiting.Pointers()), waiting.Step)
+		problem := runner.problemOf(err.WithHint("give them under answers, or check run: {waits_for: ...}"))
+		problem.Step = waiting.Step
+		return problem
+	}
+	if missed := a.end().Missed; missed != "" {
+		err := calls.Errorf(calls.Invalid, "the case stops at %s, and the run did not come to it", missed)
+		return runner.problemOf(err.WithHint("set until: end, or check run: finished if that is meant"))
+	}
+	return nil
 }
 
 // verdict returns the outcome of the checks: with a threshold the mean score decides, unless there is an error. A

@@ -68,7 +68,11 @@ func (c *caseRun) run(ctx context.Context) *result.Case {
 	if len(found.Repeats) == 0 && c.suite.limitProblem() == nil {
 		return nil
 	}
-	found.Outcome = outcomeOf(verdict)
+	found.Outcome, found.Scripted = outcomeOf(verdict), c.HasScript || !c.hasAsked
+	if c.Sure && found.Scripted && found.Outcome == result.Pass && !need.IsMetBy(1, 1) {
+		err := calls.Errorf(calls.Invalid, "nothing can be sure: every repeat had the same answers, and all of them are one observation")
+		found.Outcome, found.Problem = result.Error, c.suite.runner.problemOf(err.WithHint("take sure out, or have a model answer"))
+	}
 	found.Elapsed, found.At = time.Since(c.began), time.Now()
 	return found
 }
@@ -120,6 +124,7 @@ func (c *caseRun) repeat(ctx context.Context, number int) (r *result.Repeat, ok 
 	}
 	c.used.add(a.used.at, a.used.scripted)
 	c.hasEnded = c.hasEnded && a.hasEnded()
+	c.hasAsked = c.hasAsked || a.sessions != nil && a.sessions.hasAsked()
 	c.suite.holdLimits(r, a)
 	return r, true
 }

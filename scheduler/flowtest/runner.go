@@ -70,6 +70,8 @@ type caseRun struct {
 	// used is what its runs have asked for, and hasEnded is set where each of them came to its end. Its worker sets both.
 	used     usedParts
 	hasEnded bool
+	// hasAsked is set once a repeat asked a model, or played what one answered. Its worker sets it.
+	hasAsked bool
 
 	once sync.Once
 	kept *attempt // the first attempt, where others need it; set by once

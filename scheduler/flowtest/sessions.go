@@ -104,6 +104,13 @@ func (s *sessions) scripted() []int {
 	return s.scripts.countGiven()
 }
 
+// hasAsked reports whether a provider, or a cassette of one, was asked.
+func (s *sessions) hasAsked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.players)+len(s.live) > 0
+}
+
 // problem returns why the run did not get what it asked for; nil: it did.
 func (s *sessions) problem() error {
 	s.mu.Lock()

@@ -6,6 +6,12 @@ import "github.com/callnode/scheduler/llm/value/wording"
 var _ = wording.Add(wording.Catalog{
 	"the recorded run has no such use of %s, and a test does not let it work":                                       "录制的运行中没有 %s 的这次使用，而测试不让它工作",
 	"add mocks: {call:%s: {...}} to the case, record the run again with scheduler run --record, or add allow: [%s]": "请给用例加上 mocks: {call:%s: {...}}，用 scheduler run --record 重新录制运行，或加上 allow: [%s]",
+	"nothing can be sure: every repeat had the same answers, and all of them are one observation":                   "无法确保：每次重复的回答都相同，合起来只算一次观察",
+	"take sure out, or have a model answer":                                                                         "请去掉 sure，或让模型回答",
+	"the run waits for %s of the step %s, and no check expects that":                                                "运行在等待步骤 %[2]s 的 %[1]s，而没有检查预期如此",
+	"give them under answers, or check run: {waits_for: ...}":                                                       "在 answers 下给出，或检查 run: {waits_for: ...}",
+	"the case stops at %s, and the run did not come to it":                                                          "用例在 %s 处停止，而运行没有到达那里",
+	"set until: end, or check run: finished if that is meant":                                                       "请设置 until: end；如果本意如此，请检查 run: finished",
 	"pass cannot be met with %d repeats, even where all of them pass":                                               "即使全部通过，重复 %d 次也无法满足 pass",
 	"%s: the answer does not fit: %w":                                                                               "%s：回答不合适：%w",
 	"%s: the mock does not fit the output of the call %s: %w":                                                       "%s：模拟值不符合调用 %s 的输出：%w",

@@ -3,7 +3,9 @@ package wire
 import (
 	"cmp"
 	"context"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +40,12 @@ func (rt *Runtime) TestParts() *service.TestParts {
 // TestLoader returns what reads test files, with problems in a language.
 func (rt *Runtime) TestLoader(language string) (*suite.Loader, []service.Note, error) {
 	loader, notes, err := rt.newLoader(service.Surroundings{Language: cmp.Or(rt.settings.Language, testLanguage)})
-	return &suite.Loader{Flows: loader, Root: rt.settings.Root, Language: language}, notes, err
+	return &suite.Loader{Flows: loader, Root: rt.settings.Root, Language: language, RefusesOnly: isContinuous()}, notes, err
+}
+
+// isContinuous reports whether the program runs in continuous integration: every service of that sets CI.
+func isContinuous() bool {
+	return !slices.Contains([]string{"", "0", "false"}, strings.ToLower(os.Getenv("CI")))
 }
 
 // TestOptions returns what tests run with. Every case has its own store of memories and its own journal.

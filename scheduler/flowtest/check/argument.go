@@ -84,6 +84,20 @@ func decode[T any](a *argument, s *schema.Schema) (t T, ok bool) {
 	return t, true
 }
 
+// reportIdle reports a value with which the check would pass for every subject.
+func (a *argument) reportIdle(below, format string, args ...any) {
+	a.report(below, wording.Say("%s: the check cannot fail", wording.Say(format, args...)), wording.Say("say more of the subject, or take the check out"))
+}
+
+// isBound reports whether a lower bound without an upper one can be missed, and adds the problem if it cannot.
+func (a *argument) isBound(below string, min float64) bool {
+	if min > 0 {
+		return true
+	}
+	a.report(below, wording.Say("everything is at least 0: the check cannot fail"), wording.Say("give more than 0, or take the check out"))
+	return false
+}
+
 // isGiven reports a text that is empty: every text contains it.
 func isGiven(a *argument, text string) bool {
 	if text == "" {

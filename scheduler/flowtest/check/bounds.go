@@ -29,6 +29,11 @@ func (w *countWant) DecodeValue(v value.Value) error {
 	return cmp.Or(err, checkBounds(w.Min, w.Max))
 }
 
+// isBound reports whether a number can be out of the bounds, and adds the problem if none can.
+func (w countWant) isBound(a *argument) bool {
+	return w.Min == nil || w.Max != nil || a.isBound("", float64(*w.Min))
+}
+
 // holds reports whether a number is within the bounds.
 func (w countWant) holds(n int) bool {
 	return (w.Min == nil || n >= *w.Min) && (w.Max == nil || n <= *w.Max)
@@ -83,6 +88,11 @@ func (w *rangeWant) DecodeValue(v value.Value) error {
 	type bounds rangeWant
 	err := value.Decode(v, (*bounds)(w))
 	return cmp.Or(err, checkBounds(w.Min, w.Max))
+}
+
+// isBound reports whether a number can be out of the bounds, and adds the problem if none can.
+func (w rangeWant) isBound(a *argument) bool {
+	return w.Min == nil || w.Max != nil || a.isBound("", *w.Min)
 }
 
 // verdictOf compares a number with the bounds.

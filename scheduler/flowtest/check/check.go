@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // Check is one item of expect, ready to be evaluated. [Parse] makes it; it is immutable, and safe for
@@ -49,10 +51,24 @@ func (c *Check) Label() string {
 	return strings.TrimSpace(c.subject.String() + " " + c.matcherNames())
 }
 
-// LooksAtEnd reports whether the check is about how the run ended: a run that failed is then what the check makes of it.
-// What it cost, or how long it took, is not.
-func (c *Check) LooksAtEnd() bool {
-	return c.subject.kind == runSubject && slices.ContainsFunc(c.matchers, (*parsedMatcher).looksAtEnd)
+// End is how a run ended.
+type End struct {
+	State journal.RunStatus
+	// Missed is the step at which the case stops and to which the run did not come; "" for none.
+	Missed string
+}
+
+// ExpectsEnd reports whether the check, which passed or failed, is about a run that ends in this way. Only then may a case pass whose run
+// failed, waits for a person or did not come to the step at which the case stops: for example run: failed expects a failure, and
+// run: {not: {error: {kind: budget}}} does not.
+func (c *Check) ExpectsEnd(end End) bool {
+	switch c.subject.kind { //nolint:exhaustive // the others tell nothing of the end
+	case runSubject:
+		return slices.ContainsFunc(c.matchers, func(m *parsedMatcher) bool { return m.expectsEnd(end) })
+	case eventSubject:
+		return expectsEvent(c.subject, end)
+	}
+	return false
 }
 
 func (c *Check) matcherNames() string {
@@ -128,8 +144,12 @@ func (c *Check) decide(ctx context.Context, of *subject) *verdict {
 		v := m.decide(ctx, of)
 		score := lowest(worst.score, v.score)
 		isWorse := result.Worse(worst.outcome, v.outcome) != worst.outcome
+		note := worst.note
 		if i == 0 || isWorse {
 			worst = v
+		}
+		if worst.note.En == "" {
+			worst.note = cmp.Or(note, v.note)
 		}
 		worst.score = score
 	}

@@ -63,6 +63,9 @@ func (j *Judging) Validate() (pointer string, message, hint wording.Text) {
 	case j.Preset == "correctness" && j.Reference == "":
 		return "/preset", wording.Say("the preset correctness needs a reference"), wording.Say("add reference: with the right answer")
 	}
+	if j.Min != nil && *j.Min <= 0 {
+		return "/min", wording.Say("everything is at least 0: the check cannot fail"), wording.Say("give more than 0, or take the check out")
+	}
 	for i, c := range j.Criteria {
 		if strings.TrimSpace(c) == "" {
 			return "/criteria/" + value.OfInt(int64(i)).JSON(), wording.Say("the criterion is empty"), wording.Text{}

@@ -32,6 +32,9 @@ func buildLevenshtein(want levenshteinWant, a *argument) test {
 		a.report("", wording.Say("levenshtein has no bound"), wording.Say("give max, a number of characters, or min, a likeness from 0 to 1"))
 		return nil
 	}
+	if want.Max == nil && !a.isBound("/min", *want.Min) {
+		return nil
+	}
 	to := []rune(want.To)
 	return func(_ context.Context, of *subject) *verdict {
 		got := []rune(of.asText())
@@ -80,6 +83,9 @@ func buildRougeL(want likeWant, a *argument) test {
 	to := rank.Words(want.To)
 	if len(to) == 0 {
 		a.reportf("/to", "the text has no words")
+		return nil
+	}
+	if !a.isBound("/min", want.Min) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {

@@ -80,6 +80,9 @@ func buildGrounded(want groundedWant, a *argument) test {
 			return nil
 		}
 	}
+	if !a.isBound("/min", want.Min) {
+		return nil
+	}
 	return func(ctx context.Context, of *subject) *verdict {
 		sources, failed := of.supports(ctx, want)
 		if failed != nil {
@@ -198,7 +201,7 @@ type preferAnswer struct {
 }
 
 func buildPrefer(want preferWant, a *argument) test {
-	if !areGiven(a, want.Criteria) {
+	if !areGiven(a, want.Criteria) || !a.isBound("/min", want.Min) {
 		return nil
 	}
 	need := Need{Flow: want.Over}
@@ -277,7 +280,10 @@ func (l *oneOrMore) DecodeValue(v value.Value) error {
 	return value.Decode(v, (*[]string)(l))
 }
 
-func buildSimilar(want similarWant, _ *argument) test {
+func buildSimilar(want similarWant, a *argument) test {
+	if !a.isBound("/min", want.Min) {
+		return nil
+	}
 	return func(ctx context.Context, of *subject) *verdict {
 		if of.of.Services.Provider == nil {
 			return errorOf(calls.Errorf(calls.Missing, "there is no model for embeddings").WithHint("name one: similar: {llm: NAME, ...}"))

@@ -202,6 +202,10 @@ func becauseOf(a *argument) (*reasonWant, bool) {
 		other.report("", wording.Say("%q is not a regular expression: %w", value.Truncate(text, 60), err), wording.Say("give the code of the reason, or a regular expression for it"))
 		return nil, false
 	}
+	if matchesAll(re) {
+		other.reportIdle("", "%q matches every reason", value.Truncate(text, 60))
+		return nil, false
+	}
 	return &reasonWant{text, re}, true
 }
 

@@ -11,11 +11,14 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
+// namePlugin is the matcher that asks a check of a plugin, which may be given anything.
+const namePlugin = "plugin"
+
 // pluginMatchers lists the matcher that asks a check of a plugin.
 func pluginMatchers() []matcher {
 	on := []subjectKind{outputSubject, stepSubject, promptSubject, eventSubject, toolsSubject, retrievedSubject, runSubject}
 	return []matcher{
-		define("plugin", wording.Text{En: "The check of a plugin passes; with beside it is what it is given.", Zh: "插件的检查通过；with 是交给它的值。"}, on, buildPlugin).
+		define(namePlugin, wording.Text{En: "The check of a plugin passes; with beside it is what it is given.", Zh: "插件的检查通过；with 是交给它的值。"}, on, buildPlugin).
 			withKeys(modifier{"with", schema.MustFor[value.Value]()}),
 	}
 }

@@ -30,6 +30,14 @@ func buildPromptTokens(want tokensWant, a *argument) test {
 		a.report("", wording.OfError(err), wording.Text{})
 		return nil
 	}
+	isLeast := want.Min != nil && want.Max == nil && want.Share == nil
+	if isLeast && !a.isBound("/min", float64(*want.Min)) {
+		return nil
+	}
+	if want.Share != nil && *want.Share >= 1 {
+		a.reportIdle("/share", "no part of the prompt is more than all of it")
+		return nil
+	}
 	if want.Share != nil && want.Of.isEmpty() {
 		a.report("/share", wording.Say("the whole prompt is always all of it"), wording.Say("say of which pieces: of: {kind: memory}"))
 		return nil
@@ -47,6 +55,9 @@ func buildPromptTokens(want tokensWant, a *argument) test {
 			case open == nil:
 				open = v
 			}
+		}
+		if open == nil && !want.Of.isEmpty() && !slices.ContainsFunc(of.prompts, func(e *explain.Explanation) bool { return len(want.Of.find(e)) > 0 }) {
+			return pass().withNote("%s is not in the prompt", want.Of.text())
 		}
 		return cmp.Or(open, pass())
 	}
@@ -177,8 +188,9 @@ func (s selector) elsewhere(e *explain.Explanation, message, start, end int) (wr
 
 // confinedWant is a source, and the roles whose messages may have it.
 type confinedWant struct {
-	Source string   `json:"source" min:"1" doc:"Where the text comes from: inputs.question, inputs.*, a file, a step, the name of a tool, or http, tool, model, memory, user."`
-	Roles  []string `json:"roles" doc:"The roles whose messages may have it; tools stands for the definitions of tools."`
+	Source        string   `json:"source" min:"1" doc:"Where the text comes from: inputs.question, inputs.*, a file, a step, the name of a tool, or http, tool, model, memory, user."`
+	Roles         []string `json:"roles" doc:"The roles whose messages may have it; tools stands for the definitions of tools."`
+	ThroughModels string   `json:"through_models,omitempty" enum:"trusted" doc:"trusted: an answer of a model that has read the source does not pass it on. Without it such an answer in another role cannot be decided."`
 }
 
 func buildConfined(want confinedWant, a *argument) test {
@@ -190,24 +202,56 @@ func buildConfined(want confinedWant, a *argument) test {
 			return nil
 		}
 	}
-	return func(_ context.Context, of *subject) *verdict {
+	if !slices.ContainsFunc([]string{"system", "user", "assistant", "tool"}, func(role string) bool { return !slices.Contains(want.Roles, role) }) {
+		a.reportIdle("/roles", "messages of all roles may have it")
+		return nil
+	}
+	return func(ctx context.Context, of *subject) *verdict {
+		var pieces []found
 		for _, e := range of.prompts {
-			for _, f := range piecesOf(e) {
-				if f.piece.Text == "" || slices.Contains(want.Roles, f.role()) || !comesFrom(f.piece.Sources, want.Source) {
-					continue
-				}
-				failed := failf("text from %s is in %s: %q", want.Source, f.place(), value.Truncate(f.piece.Text, maxShown))
-				failed.hint = f.wayFrom(want.Source)
-				failed.piece = f.ref()
-				return failed
+			pieces = append(pieces, piecesOf(e)...)
+		}
+		isThere := false
+		for _, f := range pieces {
+			isOfSource := f.piece.Text != "" && comesFrom(f.piece.Sources, want.Source)
+			isThere = isThere || isOfSource
+			if !isOfSource || slices.Contains(want.Roles, f.role()) {
+				continue
+			}
+			failed := failf("text from %s is in %s: %q", want.Source, f.place(), value.Truncate(f.piece.Text, maxShown))
+			failed.hint = f.wayFrom(want.Source)
+			failed.piece = f.ref()
+			return failed
+		}
+		for _, f := range pieces {
+			if open := want.undecided(ctx, of, &f); open != nil {
+				return open
 			}
 		}
-		for _, e := range of.prompts {
-			isOutside := func(message int) bool { return !slices.Contains(want.Roles, roleAt(e, message)) }
-			if v := (selector{Source: want.Source}).undecided(e, isOutside); v != nil {
-				return v
-			}
+		if !isThere {
+			return pass().withNote("nothing from %s is in the prompt", want.Source)
 		}
 		return pass()
 	}
+}
+
+// undecided returns an error for a piece that may come from the source and is in another role; nil for any other.
+func (w confinedWant) undecided(ctx context.Context, of *subject, f *found) *verdict {
+	if slices.Contains(w.Roles, f.role()) || f.piece.Text == "" {
+		return nil
+	}
+	if (selector{Source: w.Source}).mayCover(f.piece) {
+		return f.undecided(w.Source)
+	}
+	if w.ThroughModels != "" {
+		return nil
+	}
+	readers := modelReaders{of: of.of, source: w.Source, own: f.prompt.Step, known: map[string]bool{}}
+	step := readers.find(ctx, f.piece.Sources)
+	if step == "" {
+		return nil
+	}
+	open := f.undecided(w.Source)
+	open.hint = wording.Say("the model of the step %s had read it; if it may pass that on, add through_models: trusted", step)
+	return open
 }

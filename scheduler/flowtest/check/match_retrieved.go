@@ -121,7 +121,7 @@ func first(ids []string, k int) []string {
 
 func buildRecall(want atWant, a *argument) test {
 	relevant, ok := relevantOf(a)
-	if !ok {
+	if !ok || !a.isBound("/min", want.Min) {
 		return nil
 	}
 	return scoreTest("recall", want.Min, func(of *subject) float64 {
@@ -137,7 +137,7 @@ func buildRecall(want atWant, a *argument) test {
 
 func buildMRR(want boundWant, a *argument) test {
 	relevant, ok := relevantOf(a)
-	if !ok {
+	if !ok || !a.isBound("", want.Min) {
 		return nil
 	}
 	return scoreTest("mrr", want.Min, func(of *subject) float64 {
@@ -152,7 +152,7 @@ func buildMRR(want boundWant, a *argument) test {
 
 func buildNDCG(want atWant, a *argument) test {
 	relevant, ok := relevantOf(a)
-	if !ok {
+	if !ok || !a.isBound("/min", want.Min) {
 		return nil
 	}
 	return scoreTest("ndcg", want.Min, func(of *subject) float64 { return ndcg(first(of.ids, want.K), relevant, want.K) })

@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -31,19 +32,44 @@ func runMatchers() []matcher {
 	}
 }
 
-// looksAtEnd reports whether a matcher of the run looks at its state, its error or what it waits for. An expression does
-// where it names one of them, or the run as a whole.
-func (m *parsedMatcher) looksAtEnd() bool {
+// expectsEnd reports whether a matcher of the run is about such an end. An expression is if it names what tells of it, or the run as
+// a whole.
+func (m *parsedMatcher) expectsEnd(end End) bool {
+	told := map[journal.RunStatus]string{journal.RunFailed: "error", journal.RunCancelled: "error", journal.RunWaiting: "waiting"}[end.State]
 	switch m.name {
-	case "state", "waits_for", "error":
-		return true
+	case "state":
+		state, _ := m.arg.value.Str()
+		if m.negated { // any end but the usual one
+			return state == string(journal.RunFinished) && end.State != journal.RunFinished
+		}
+		return true // it fails if the run ended otherwise
+	case "waits_for":
+		return !m.negated && told == "waiting"
+	case "error":
+		return !m.negated && told == "error"
 	}
 	return slices.ContainsFunc(m.refs, func(ref prompt.Ref) bool {
 		if ref.Path[0] != nameValue && ref.Path[0] != nameRun {
 			return false
 		}
-		return len(ref.Path) < 2 || slices.Contains([]string{"state", "error", "waiting"}, ref.Path[1])
+		return len(ref.Path) < 2 || ref.Path[1] == "state" || ref.Path[1] == told
 	})
+}
+
+// expectsEvent reports whether a check of events is about such an end: flow.failed and step.waiting tell of one, and step.skipped of the
+// step that the run did not come to.
+func expectsEvent(s *parsedSubject, end End) bool {
+	switch s.event { //nolint:exhaustive // the others are in any run
+	case journal.FlowFailed, journal.FlowCancelled:
+		return end.State == journal.RunFailed || end.State == journal.RunCancelled
+	case journal.FlowWaiting, journal.StepWaiting:
+		return end.State == journal.RunWaiting
+	case journal.FlowFinished:
+		return end.State == journal.RunFinished
+	case journal.StepSkipped:
+		return end.Missed != "" && (s.step == "" || s.step == end.Missed)
+	}
+	return false
 }
 
 func runStates() []string {
@@ -115,6 +141,10 @@ func buildError(want errorWant, a *argument) test {
 		a.report("/matches", wording.Say("%q is not a regular expression: %w", value.Truncate(want.Matches, 60), err), wording.Text{})
 		return nil
 	}
+	if want.Matches != "" && matchesAll(re) {
+		a.reportIdle("/matches", "%q matches every message", value.Truncate(want.Matches, 60))
+		return nil
+	}
 	if want.Step != "" && !a.holds("/step", a.scope.checkStep(want.Step)) {
 		return nil
 	}
@@ -134,7 +164,10 @@ func buildError(want errorWant, a *argument) test {
 	}
 }
 
-func buildRunWarnings(want countWant, _ *argument) test {
+func buildRunWarnings(want countWant, a *argument) test {
+	if !want.isBound(a) {
+		return nil
+	}
 	return func(_ context.Context, of *subject) *verdict {
 		n := len(of.of.Record.Warnings)
 		if want.holds(n) {
@@ -169,29 +202,63 @@ func listWarnings(events []*journal.Event) wording.Text {
 	return wording.Join(texts, "; ", "；")
 }
 
-func buildRunTokens(want rangeWant, _ *argument) test {
+func buildRunTokens(want rangeWant, a *argument) test {
+	if !want.isBound(a) {
+		return nil
+	}
 	return func(_ context.Context, of *subject) *verdict {
-		return want.verdictOf(float64(of.of.Record.Usage.Total()), "tokens")
+		total := of.of.Record.Usage.Total()
+		if total == 0 && of.of.hasAskedModel() {
+			return errorf("how many tokens it was is not known: the answers under llm do not tell").
+				withHint("give usage to the answers: {text: ..., usage: {input_tokens: 20, output_tokens: 5}}")
+		}
+		return of.of.noteUnasked(want.verdictOf(float64(total), "tokens"))
 	}
 }
 
-func buildCost(want rangeWant, _ *argument) test {
+func buildCost(want rangeWant, a *argument) test {
+	if !want.isBound(a) {
+		return nil
+	}
 	return func(_ context.Context, of *subject) *verdict {
 		usage := of.of.Record.Usage
-		if !of.of.PriceKnown && usage.Total() > 0 {
+		isAsked := usage.Total() > 0 || of.of.hasAskedModel()
+		if !of.of.PriceKnown && isAsked {
 			return errorOf(calls.Errorf(calls.Missing, "the cost is not known: the provider has no price").
 				WithHint("give prices under llm.providers in the settings"))
 		}
-		return want.verdictOf(usage.Cost, "USD")
+		return of.of.noteUnasked(want.verdictOf(usage.Cost, "USD"))
 	}
 }
 
-func buildMS(want rangeWant, _ *argument) test {
+func buildMS(want rangeWant, a *argument) test {
+	if !want.isBound(a) {
+		return nil
+	}
 	return func(_ context.Context, of *subject) *verdict {
 		if of.of.MS == nil {
 			return errorOf(calls.Errorf(calls.Missing, "how long the run took is not known: the recording does not tell").
 				WithHint("record it again with --record"))
 		}
-		return want.verdictOf(*of.of.MS, "ms")
+		return of.of.noteUnasked(want.verdictOf(*of.of.MS, "ms"))
 	}
+}
+
+// hasAskedModel reports whether a step of the run asked a model and got its answer.
+func (e *Evidence) hasAskedModel() bool {
+	for path := range e.Requests {
+		step := e.Record.Step(path)
+		if step != nil && step.State == journal.StepStatusFinished && !step.IsGiven {
+			return true
+		}
+	}
+	return false
+}
+
+// noteUnasked adds to a pass on what models take that none was asked.
+func (e *Evidence) noteUnasked(v *verdict) *verdict {
+	if v.outcome == result.Pass && e.Record.Usage.Total() == 0 {
+		return v.withNote("no model was asked")
+	}
+	return v
 }

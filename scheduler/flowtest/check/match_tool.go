@@ -58,7 +58,7 @@ func buildUsed(want []string, a *argument) test {
 		}
 		for _, name := range want {
 			if !slices.Contains(of.toolNames(true), name) {
-				return failf("the tool %q was not used; %s", name, of.usedText())
+				return of.noteUnknownTool(failf("the tool %q was not used; %s", name, of.usedText()), want)
 			}
 		}
 		return pass()
@@ -103,7 +103,7 @@ func buildNoneOf(want []string, a *argument) test {
 				return failf("the tool %q was used, with %s", u.name, value.Truncate(u.arguments, maxShown))
 			}
 		}
-		return pass()
+		return of.noteUnknownTool(pass(), want)
 	}
 }
 
@@ -116,6 +116,16 @@ func (s *subject) misspeltTool(want []string) *verdict {
 		return errorOf(err.WithHint("%s", wording.Of(value.DidYouMean(want[i], known))))
 	}
 	return nil
+}
+
+// noteUnknownTool adds to a verdict that no use was found of a name that the step has no tool of: nothing else could be found.
+func (s *subject) noteUnknownTool(v *verdict, want []string) *verdict {
+	known, isWhole := toolNamesIn(s.of.Record.Step(s.step).Params)
+	i := slices.IndexFunc(want, func(name string) bool { return !slices.Contains(known, name) })
+	if isWhole && i >= 0 {
+		return v.withNote("the step %s has no tool %q", s.step, want[i])
+	}
+	return v
 }
 
 // checkTools reports a name that is nearly that of a tool of the step, where the flows name all of its tools.

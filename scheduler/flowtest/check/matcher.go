@@ -108,7 +108,7 @@ func (m *parsedMatcher) decide(ctx context.Context, of *subject) *verdict {
 // negate returns the opposite of a verdict.
 func (m *parsedMatcher) negate(v *verdict) *verdict {
 	if v.outcome == result.Fail {
-		return pass()
+		return &verdict{outcome: result.Pass, note: v.note}
 	}
 	opposite := failf("%s holds, but must not", m.name)
 	if v.message.En != "" {

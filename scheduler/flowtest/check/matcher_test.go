@@ -186,7 +186,7 @@ var suite = map[string]string{
 		pass {output: data, equals: {city: Paris, days: [1, 2]}}
 		pass {output: reply, equals: !raw "Green tea, Mei."}
 		pass {output: number, equals: "{{ '7' }}"}
-		pass {output: number, not: {equals: "7"}}
+		fail {output: number, not: {equals: "7"}}
 		pass {step: answer, equals: "Green tea, Mei."}
 		fail {output: number, equals: "7"}
 		fail {output: number, equals: !raw "7"}
@@ -543,14 +543,14 @@ var outsideSuite = []string{
 func TestScores(t *testing.T) {
 	e := suiteEvidence(t)
 	for item, want := range map[string]float64{
-		`{output: reply, rouge_l: {to: "green tea for Mei", min: 0}}`:                                                             6.0 / 7,
-		`{output: reply, levenshtein: {to: "Green tea, May.", max: 9}}`:                                                           1 - 2.0/15,
-		`{output: reply, rouge_l: {to: "green", min: 0}, levenshtein: {to: "Green tea, May.", max: 9}}`:                           0.5,
-		`{retrieved: recall, ndcg: {k: 2, min: 0}, relevant: {m2: 1, m3: 1}}`:                                                     0.38685280723454163,
-		`{retrieved: recall, mrr: 0, relevant: [m2]}`:                                                                             0.5,
-		`{retrieved: recall, recall_at: {k: 2, min: 0}, relevant: [m1, m2, m7]}`:                                                  2.0 / 3,
-		`{output: reply, judge: {rubric: warm, min: 0, llm: '{"reason": "r", "grade": 7}'}}`:                                      0.7,
-		`{output: reply, judge: {rubric: warm, min: 0, runs: 2, llm: '{"reason": "r", "grade": 7}|{"reason": "r", "grade": 8}'}}`: 0.75,
+		`{output: reply, rouge_l: {to: "green tea for Mei", min: 0.1}}`:                                                             6.0 / 7,
+		`{output: reply, levenshtein: {to: "Green tea, May.", max: 9}}`:                                                             1 - 2.0/15,
+		`{output: reply, rouge_l: {to: "green", min: 0.01}, levenshtein: {to: "Green tea, May.", max: 9}}`:                          0.5,
+		`{retrieved: recall, ndcg: {k: 2, min: 0.01}, relevant: {m2: 1, m3: 1}}`:                                                    0.38685280723454163,
+		`{retrieved: recall, mrr: 0.1, relevant: [m2]}`:                                                                             0.5,
+		`{retrieved: recall, recall_at: {k: 2, min: 0.1}, relevant: [m1, m2, m7]}`:                                                  2.0 / 3,
+		`{output: reply, judge: {rubric: warm, min: 0.1, llm: '{"reason": "r", "grade": 7}'}}`:                                      0.7,
+		`{output: reply, judge: {rubric: warm, min: 0.1, runs: 2, llm: '{"reason": "r", "grade": 7}|{"reason": "r", "grade": 8}'}}`: 0.75,
 	} {
 		found := parseItem(t, item, &Scope{}).Evaluate(context.Background(), e)
 		if found.Score == nil || *found.Score < want-1e-9 || *found.Score > want+1e-9 {

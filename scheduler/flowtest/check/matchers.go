@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -126,6 +127,10 @@ func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside 
 	}
 	isDynamic := false
 	parsed.value, isDynamic = p.compileTree(m.value)
+	if isDynamic && def.name != namePlugin && p.namesItself(of, m.value) {
+		parsed.arg.reportIdle("", "the expression is the subject itself")
+		return nil
+	}
 	for _, mod := range def.with {
 		other, ok := beside[mod.name]
 		if !ok {
@@ -145,6 +150,21 @@ func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside 
 		p.report(m.value, wording.Say("%s cannot be read", def.name), wording.Text{})
 	}
 	return parsed
+}
+
+// namesItself reports whether a value is one expression that gives the subject: {output: reply, equals: "{{ outputs.reply }}"}.
+func (p *parser) namesItself(of *parsedSubject, n *yaml.Node) bool {
+	text, _, isExpression := prompt.SingleExpr(yaml.Resolve(n).Value)
+	switch name := strings.TrimSpace(text); {
+	case !isExpression:
+		return false
+	case of.kind == outputSubject:
+		return name == nameValue || name == nameOutputs+"."+of.text
+	case of.kind == stepSubject:
+		return name == nameValue || name == nameSteps+"."+of.text
+	default:
+		return name == nameValue
+	}
 }
 
 // positionsFrom returns what finds the places of pointers into a matcher and the keys beside it: of values, or of their keys.

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"strings"
+
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
@@ -49,7 +51,7 @@ func checkSelector(a *argument, below string, s selector) bool {
 
 // checkPart is checkSelector without the source.
 func checkPart(a *argument, below string, s selector) bool {
-	if s.isEmpty() {
+	if s.isEmpty() || s.Kind == "" && s.Source == "" && strings.Trim(s.Name, "*") == "" {
 		a.report(below, wording.Say("it names no piece"), wording.Say("give kind, name or source"))
 		return false
 	}

@@ -36,12 +36,19 @@ type verdict struct {
 	message, hint wording.Text
 	piece         pieceRef // nil: none
 	diff          string
+	note          wording.Text // of a pass that says little, see [result.Check]
 	judge         *result.Judge
 	// isUnfit: the subject is nothing that the matcher can look at, so that its opposite does not hold either.
 	isUnfit bool
 }
 
 func pass() *verdict { return &verdict{outcome: result.Pass} }
+
+// withNote adds why a pass says little.
+func (v *verdict) withNote(format string, args ...any) *verdict {
+	v.note = wording.Say(format, args...)
+	return v
+}
 
 // failf returns a fail with a fact.
 func failf(format string, args ...any) *verdict {
@@ -80,7 +87,8 @@ func (v *verdict) withScore(score float64) *verdict {
 // fill returns the result with what was found.
 func (v *verdict) fill(found result.Check, language string) result.Check {
 	found.Outcome, found.Score, found.Judge = v.outcome, v.score, v.judge
-	if v.outcome == result.Pass { // what it has to say is for not
+	if v.outcome == result.Pass { // its message is for not
+		found.Note = v.note.In(language)
 		return found
 	}
 	if v.piece != nil {

@@ -85,7 +85,7 @@ func (b *Baseline) sort() {
 // newBaselineCase returns what is kept of a case.
 func newBaselineCase(c *result.Case) BaselineCase {
 	kept := BaselineCase{ID: c.ID(), Cluster: c.Cluster, Outcome: c.Outcome, Curtailed: c.Curtailed()}
-	kept.C, kept.N = c.Passed()
+	kept.C, kept.N = c.Observed()
 	var tokens, cost, ms, score means
 	scores := map[string]*means{}
 	for i := range c.Repeats {

@@ -124,11 +124,38 @@ func (o *Options) pieceLine(p *result.PieceRef) string {
 	return line
 }
 
+// notesOf returns the passes of a case that say little, each check once.
+func notesOf(c *result.Case) (all []*finding) {
+	seen := map[string]bool{}
+	for i := range c.Repeats {
+		for _, check := range c.Repeats[i].Checks {
+			key := fmt.Sprint(check.Position, check.Note)
+			if check.Note != "" && check.Weight > 0 && !seen[key] {
+				all = append(all, &finding{at: check.Position, name: check.Name, message: check.Note})
+			}
+			seen[key] = true
+		}
+	}
+	return all
+}
+
+// toleratedLine tells which checks failed in a case that passed, and why it did: repeats may fail, or the mean score was enough.
+func (o *Options) toleratedLine(c *result.Case, names []string) string {
+	list := o.someOf(names)
+	if passed, decided := c.Passed(); passed < decided {
+		return o.say("passed, although a check failed in %d of %d repeats: %s", decided-passed, decided, list)
+	}
+	return o.say("passed by its threshold, although a check failed: %s", list)
+}
+
 // rateLine tells how many repeats of a case passed and how sure that is; "" where it ran once.
 func (o *Options) rateLine(c *result.Case) string {
 	passed, decided := c.Passed()
 	if c.Planned < 2 || decided == 0 {
 		return ""
+	}
+	if observed, n := c.Observed(); n < decided {
+		return o.say("%d of %d repeats passed: one observation, as all had the same answers", observed*decided, decided)
 	}
 	in := stat.Wilson(passed, decided)
 	line := o.say("%d of %d repeats passed (95 %%: %s to %s %%); %s %% must pass", passed, decided, percent(in.Low), percent(in.High), percent(c.Rate))

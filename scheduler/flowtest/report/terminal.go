@@ -40,6 +40,9 @@ func (p *Printer) PrintSuite(s *result.Suite) {
 	if counts.Failed > 0 {
 		word = "FAIL "
 	}
+	if counts.IsAllSkipped() {
+		word = "SKIP "
+	}
 	p.printf("%s %s  %s%s\n", word, p.o.path(s.File), p.o.countsLine(counts), elapsed(s.Elapsed))
 	for _, c := range s.Cases {
 		p.printCase(c)
@@ -67,6 +70,12 @@ func (p *Printer) printCase(c *result.Case) {
 			why = p.o.say("no check counts: their weight is 0")
 		}
 		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), why)
+	}
+	if names := c.Tolerated(); len(names) > 0 {
+		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), p.o.toleratedLine(c, names))
+	}
+	for _, note := range notesOf(c) {
+		p.printf("  %s: %s: %s\n", p.o.place(note.at), c.ID(), p.o.say("note: %s: %s", note.name, note.message))
 	}
 	if !isBad && !p.Verbose {
 		return
@@ -98,7 +107,7 @@ func (o *Options) countsLine(c result.Counts) string {
 	for _, part := range []struct {
 		n      int
 		format string
-	}{{c.Passed, "%d passed"}, {c.Failed, "%d failed"}, {c.Errors, "%d not decided"}, {c.Skipped, "%d skipped"}, {c.Unchecked, "%d without checks"}} {
+	}{{c.Passed, "%d passed"}, {c.Failed, "%d failed"}, {c.Errors, "%d not decided"}, {c.Skipped, "%d skipped"}, {c.Unchecked, "%d without checks"}, {c.Tolerated, "%d of them with failing checks"}} {
 		if part.n > 0 {
 			parts = append(parts, o.say(part.format, part.n))
 		}

@@ -4,6 +4,11 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"%d of them with failing checks": "其中 %d 个有检查失败",
+	"note: %s: %s":                   "注意：%s：%s",
+	"passed, although a check failed in %d of %d repeats: %s":               "通过，尽管 %[2]d 次重复中有 %[1]d 次检查失败：%[3]s",
+	"passed by its threshold, although a check failed: %s":                  "凭 threshold 通过，尽管有检查失败：%s",
+	"%d of %d repeats passed: one observation, as all had the same answers": "%[2]d 次重复中 %[1]d 次通过：回答都相同，只算一次观察",
 	"invalid report %q":                       "无效的报告 %q",
 	"write KIND=FILE, as in junit=report.xml": "请写成 KIND=FILE，例如 junit=report.xml",
 	"unknown report %q":                       "未知的报告 %q",

@@ -14,7 +14,12 @@ type Counts struct {
 	Skipped int `json:"skipped"`
 	// Unchecked are those among the passed in which no check counted.
 	Unchecked int `json:"unchecked,omitempty"`
+	// Tolerated are those among the passed in which a check that counts failed, and a threshold or a rate let that pass.
+	Tolerated int `json:"tolerated,omitempty"`
 }
+
+// IsAllSkipped reports whether there are cases and none of them ran: nothing was tested.
+func (c Counts) IsAllSkipped() bool { return c.Skipped > 0 && c.Skipped == c.Total() }
 
 // Total returns how many cases there are.
 func (c Counts) Total() int { return c.Passed + c.Failed + c.Errors + c.Skipped }
@@ -23,6 +28,9 @@ func (c Counts) Total() int { return c.Passed + c.Failed + c.Errors + c.Skipped 
 func (c *Counts) add(of *Case) {
 	if of.IsUnchecked() {
 		c.Unchecked++
+	}
+	if len(of.Tolerated()) > 0 {
+		c.Tolerated++
 	}
 	switch of.Outcome {
 	case Pass:
@@ -90,6 +98,30 @@ func (c *Case) Passed() (passed, decided int) {
 		}
 	}
 	return passed, decided
+}
+
+// Observed returns what [Case.Passed] does for statistics: repeats with the same answers are one observation, if they agree.
+func (c *Case) Observed() (passed, decided int) {
+	passed, decided = c.Passed()
+	if c.Scripted && decided > 1 && (passed == 0 || passed == decided) {
+		return passed / decided, 1
+	}
+	return passed, decided
+}
+
+// Tolerated returns the names of the checks that count and failed in a case that passed all the same, each once.
+func (c *Case) Tolerated() (names []string) {
+	if c.Outcome != Pass {
+		return nil
+	}
+	for i := range c.Repeats {
+		for _, check := range c.Repeats[i].Checks {
+			if check.Outcome == Fail && check.Weight > 0 && !slices.Contains(names, check.Name) {
+				names = append(names, check.Name)
+			}
+		}
+	}
+	return names
 }
 
 // IsUnchecked reports whether the case passed without a check that counts: it has none, or none was asked, or all have the

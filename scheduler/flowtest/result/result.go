@@ -113,6 +113,9 @@ type Case struct {
 	// changed the verdict, or the run was stopped.
 	Planned int      `json:"planned,omitempty"`
 	Repeats []Repeat `json:"repeats,omitempty"`
+	// Scripted reports whether every repeat had the same answers, from the file or because no model was asked: all repeats together
+	// are one observation.
+	Scripted bool `json:"scripted,omitempty"`
 	// Cluster groups cases that are not independent, from `cluster: COLUMN`; "" is a group
 	// of its own.
 	Cluster string `json:"cluster,omitempty"`
@@ -202,6 +205,8 @@ type Check struct {
 	// Message is the fact, and Hint the remedy; both are "" for a pass.
 	Message string `json:"message,omitempty"`
 	Hint    string `json:"hint,omitempty"`
+	// Note tells of a pass why it says little: nothing of the source that must be confined was in the prompt.
+	Note string `json:"note,omitempty"`
 	// Piece is the piece of the prompt that the check is about; nil where there is none.
 	Piece *PieceRef `json:"piece,omitempty"`
 	// Diff is that of what was expected and what there is, a line each with -, + or a space

@@ -32,6 +32,12 @@ func (c *caseReader) place(key string) string {
 	return "/defaults/" + key
 }
 
+// hasAxis reports whether a setting of the matrix takes the place of that of the case.
+func (c *caseReader) hasAxis(key string) bool {
+	_, is := c.keys.Matrix.Get(key)
+	return is && !c.has(key)
+}
+
 // has reports whether the case itself has a key.
 func (c *caseReader) has(key string) bool {
 	_, _, found := yaml.Walk(c.root, c.pointer+"/"+key)

@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
 )
@@ -43,6 +44,9 @@ func (r *reader) expandCases(ctx context.Context, s *Suite) {
 			r.report(c.pointer+"/name", wording.Say("the name of a case is one line of text"), wording.Say("take out line breaks and control characters"))
 		}
 		names[c.entry.Name] = i
+		if c.entry.Only && r.loader.RefusesOnly {
+			r.report(c.pointer+"/only", wording.Say("only leaves the other cases of the file out, which is refused in CI"), wording.Say("take only out; CI is set in the environment"))
+		}
 		c.read()
 		c.expand(ctx, s, i, variants)
 		if ctx.Err() != nil {
@@ -54,14 +58,29 @@ func (r *reader) expandCases(ctx context.Context, s *Suite) {
 			return
 		}
 	}
+	if d := r.keys.Defaults; d != nil && d.Only {
+		r.report("/defaults/only", wording.Say("only is about one case, and the defaults are about all"), wording.Say("write it in the cases that are to run alone"))
+	}
+	ids := map[string]*Case{}
 	for _, c := range s.Cases {
 		s.HasOnly = s.HasOnly || c.Only
+		id := c.ID()
+		if other := ids[id]; other != nil && other.Pos != c.Pos {
+			r.reportOnce(r.shownPlace(c.Pos), wording.Say("two cases are known as %q, with their rows and variants", id), wording.Say("the other is in line %d", other.Pos.Line))
+		}
+		ids[id] = c
 	}
 	for _, c := range s.Cases {
 		if s.HasOnly && !c.Only && c.Skip == "" {
 			c.Skip = wording.Say("others of the file say only").In(r.loader.Language)
 		}
 	}
+}
+
+// shownPlace returns a place in the test file as problems name it.
+func (r *reader) shownPlace(pos flow.Position) flow.Position {
+	pos.File = r.shown
+	return pos
 }
 
 // read reads what holds for all rows and variants.
@@ -106,6 +125,11 @@ func (c *caseReader) checkPass() {
 	}
 	need := stat.Need{Rate: k.Pass.Rate, Sure: k.Pass.Sure}
 	planned := cmp.Or(c.loader.Repeat, max(k.Repeat, 1))
+	if need.Sure && len(c.scripts) > 0 && !c.hasAxis(axisLLM) && !need.IsMetBy(1, 1) {
+		c.reportOnce(c.at(c.place("pass")), wording.Say("nothing can be sure: the answers are scripted, and all repeats with the same answers are one observation"),
+			wording.Say("take sure out, or have a model answer"))
+		return
+	}
 	if need.IsMetBy(planned, planned) {
 		return
 	}

@@ -30,6 +30,10 @@ func (r *reader) readDataset() {
 		return
 	}
 	r.dataFiles[path] = true
+	if !r.checkText(path, content) {
+		r.data.rows = []*datasetRow{}
+		return
+	}
 	d := &datasetFile{path: path, content: bytes.TrimPrefix(content, []byte("\ufeff"))}
 	d.columnAt = map[string]flow.Position{}
 	switch strings.ToLower(filepath.Ext(path)) {

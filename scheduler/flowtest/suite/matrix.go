@@ -135,10 +135,10 @@ func (r *reader) checkAxis(a *axis) {
 	}
 }
 
-// repeatedValues returns the indexes of values that are equal to one before. A matrix may have thousands: texts and numbers are only
-// compared with the same ones, the others, such as lists, with all of their kind.
+// repeatedValues returns the indexes of values that are equal to one before, or that results name alike, for example 1 and "1". A matrix
+// may have thousands: texts and numbers are only compared with the same ones, the others, such as lists, with all of their kind.
 func repeatedValues(values []value.Value) map[int]bool {
-	repeated, alike := map[int]bool{}, map[any][]value.Value{}
+	repeated, alike, names := map[int]bool{}, map[any][]value.Value{}, map[string]bool{}
 	for i, v := range values {
 		var group any = v.Kind()
 		if text, isText := v.Str(); isText {
@@ -146,8 +146,10 @@ func repeatedValues(values []value.Value) map[int]bool {
 		} else if number, isNumber := v.Float(); isNumber {
 			group = number
 		}
-		repeated[i] = slices.ContainsFunc(alike[group], func(other value.Value) bool { return value.Equal(other, v) })
-		alike[group] = append(alike[group], v)
+		isEqual := slices.ContainsFunc(alike[group], func(other value.Value) bool { return value.Equal(other, v) })
+		name := v.PlainText()
+		repeated[i] = isEqual || names[name]
+		alike[group], names[name] = append(alike[group], v), true
 	}
 	return repeated
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// Equal values of an axis are found however they are written.
+// Equal values of an axis are found however they are written, and those that results name alike.
 func TestRepeatedValues(t *testing.T) {
 	list, err := yaml.ParseValue([]byte(`[1, "1", 1.0, true, {a: 1}, "1", [2], {a: 1.0}, null, false, 1e0]`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	repeated := repeatedValues(list.List())
-	for i, want := range []bool{false, false, true, false, false, true, false, true, false, false, true} {
+	for i, want := range []bool{false, true, true, false, false, true, false, true, false, false, true} {
 		if repeated[i] != want {
 			t.Errorf("value %d is repeated: %v", i, repeated[i])
 		}

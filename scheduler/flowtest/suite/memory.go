@@ -60,6 +60,9 @@ func (r *reader) readMemoryFile(pointer, file string) (records []*memoryRecord) 
 		return nil
 	}
 	r.dataFiles[path] = true
+	if !r.checkText(path, content) {
+		return nil
+	}
 	line := 0
 	for text := range bytes.Lines(bytes.TrimPrefix(content, []byte("\ufeff"))) {
 		line++

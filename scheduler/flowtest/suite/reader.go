@@ -1,7 +1,9 @@
 package suite
 
 import (
+	"bytes"
 	"time"
+	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -81,6 +83,21 @@ func (r *reader) position(n *yaml.Node, offset int) flow.Position {
 
 // folder returns where the files begin that the test file names.
 func (r *reader) folder() files.Folder { return files.Folder{Dir: r.dir, Root: r.loader.Root} }
+
+// checkText reports whether a file of data is UTF-8, and adds a problem at the first place that is not. A file of UTF-16 has zero bytes.
+func (r *reader) checkText(path string, content []byte) bool {
+	at := value.FindInvalidUTF8(content)
+	if zero := bytes.IndexByte(content, 0); at < 0 {
+		at = zero
+	}
+	if at < 0 {
+		return true
+	}
+	before := content[:at]
+	pos := flow.Position{File: path, Line: 1 + bytes.Count(before, []byte("\n")), Col: 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])}
+	r.reportOnce(pos, wording.Say("the text is not UTF-8"), wording.Say("save the file as UTF-8, in a spreadsheet as CSV UTF-8"))
+	return false
+}
 
 // duration reads a duration; 0 where the file has none, or a value of another type, which is reported elsewhere.
 func (r *reader) duration(pointer, text string) time.Duration {

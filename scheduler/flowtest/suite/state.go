@@ -68,6 +68,9 @@ func (c *caseReader) readStateFile(pointer, file string) {
 		return
 	}
 	c.otherFiles[path] = true
+	if !c.checkText(path, content) {
+		return
+	}
 	record, ok := c.foldEvents(path, content)
 	if !ok {
 		return

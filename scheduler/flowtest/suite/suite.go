@@ -202,6 +202,8 @@ type Loader struct {
 	Language string
 	// Repeat is how often cases will run, instead of what they say; 0 leaves it to them.
 	Repeat int
+	// RefusesOnly makes only an error, for continuous integration: it would leave the other cases out.
+	RefusesOnly bool
 }
 
 // NameOf returns what results call a file: its path from the folder of the project, with slashes.

@@ -1912,6 +1912,7 @@ export interface components {
             message?: string;
             metric?: string;
             name: string;
+            note?: string;
             outcome: string;
             piece?: components["schemas"]["TestPieceRef"];
             position: components["schemas"]["TestPosition"];
@@ -1930,6 +1931,8 @@ export interface components {
             passed: number;
             /** Format: int64 */
             skipped: number;
+            /** Format: int64 */
+            tolerated?: number;
             /** Format: int64 */
             unchecked?: number;
         };
@@ -1967,6 +1970,8 @@ export interface components {
             passed: number;
             /** Format: int64 */
             skipped: number;
+            /** Format: int64 */
+            tolerated?: number;
             /** Format: int64 */
             unchecked?: number;
         };
@@ -2075,6 +2080,7 @@ export interface components {
             rate?: number;
             repeats?: components["schemas"]["TestRepeat"][] | null;
             row?: components["schemas"]["TestRow"];
+            scripted?: boolean;
             skipped?: string;
             sure?: boolean;
             tags?: string[] | null;
