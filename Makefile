@@ -101,7 +101,7 @@ race: ## Run the tests of packages with goroutines under the race detector, the 
 
 test-slow: race ## Run the slow tests too: those that build plugins, kill processes, use other clients or other stores
 	SCHEDULER_TEST_JOURNAL=postgres go test $(RACE) $(TESTFLAGS) ./scheduler -rapid.checks=20
-	@for dir in test/clients test/openapi; do (cd "$$dir" && go test ./...); done
+	@for dir in test/clients test/openapi test/bench/tokens; do (cd "$$dir" && go test ./...); done
 
 test-temporal: ## Run the tests of the second program, for runs on Temporal
 	@for dir in $(TEMPORAL); do echo "$$dir:"; CGO_ENABLED=0 go -C "$$dir" test -trimpath $(TESTFLAGS) ./...; done

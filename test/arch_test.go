@@ -164,7 +164,6 @@ var doors = map[string][]string{
 	"go.yaml.in/yaml":                        {"llm/value/yaml"},
 	"github.com/tailscale/hujson":            {"llm/value/jsonc"},
 	"github.com/kaptinlin/jsonrepair":        {"calls/slot"},
-	"github.com/tiktoken-go/tokenizer":       {"llm/tokens"},
 	"github.com/cenkalti/backoff":            {"llm/endpoint", "scheduler"},
 	"github.com/danielgtaylor/huma":          {"scheduler/server"},
 	"github.com/modelcontextprotocol/go-sdk": {"scheduler/server/mcp", "calls/mcp"},

@@ -7,9 +7,6 @@ import (
 	"math"
 	"path"
 	"strings"
-	"sync"
-
-	"github.com/tiktoken-go/tokenizer/codec"
 
 	"github.com/callnode/scheduler/llm"
 )
@@ -31,8 +28,7 @@ var factors = []struct {
 // For returns the counter of a model by its name, with or without the vendor in
 // front (anthropic/claude-sonnet-4): exact for OpenAI's models since gpt-4o. "" is a
 // model of which nothing is known but that it most likely counts as those do. Text
-// that spells a special token counts as the text it is. The vocabulary is loaded at
-// the first Count that is not of "".
+// that spells a special token counts as the text it is.
 func For(model string) llm.Counter {
 	if model == "" {
 		return scaled{factor: 1}
@@ -49,9 +45,6 @@ func For(model string) llm.Counter {
 // baseName returns a model's name in lower case without vendor or folder.
 func baseName(model string) string { return strings.ToLower(path.Base(model)) }
 
-// vocabulary takes some 20 ms and 7 MB to load: it is done when somebody counts.
-var vocabulary = sync.OnceValue(codec.NewO200kBase)
-
 // scaled counts with o200k, times a factor, and images as its model does.
 type scaled struct {
 	factor float64
@@ -64,23 +57,5 @@ func (s scaled) Count(text string) int {
 	if text == "" {
 		return 0
 	}
-	n, err := vocabulary().Count(text)
-	if err != nil { // the splitting pattern ran into its limit
-		n = estimateTokens(text)
-	}
-	return int(math.Ceil(float64(n) * s.factor))
-}
-
-// estimateTokens counts without a vocabulary: three ASCII characters or one other
-// character a token, which is more than models use for most text.
-func estimateTokens(text string) int {
-	ascii, other := 0, 0
-	for _, r := range text {
-		if r < 0x80 {
-			ascii++
-		} else {
-			other++
-		}
-	}
-	return (ascii+2)/3 + other
+	return int(math.Ceil(float64(countTokens(text)) * s.factor))
 }

@@ -25,6 +25,8 @@ func TestCount(t *testing.T) {
 		{"Hello, world!", 4},
 		{"<|endoftext|>", 7}, // ordinary text, not one special token
 		{"\xff\xfe", 1},
+		{"\n \n", 1}, // a line of white space is within a piece
+		{"\x7f", 1},
 	}
 	for _, tt := range tests {
 		if got := tokens.For("").Count(tt.text); got != tt.want {

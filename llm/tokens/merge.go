@@ -1,0 +1,119 @@
+package tokens
+
+import (
+	"unicode/utf8"
+)
+
+// countTokens returns how many tokens of o200k a text is.
+func countTokens(text string) int {
+	if !utf8.ValidString(text) {
+		text = string([]rune(text)) // each wrong byte counts as U+FFFD
+	}
+	n := 0
+	for text != "" {
+		size := nextPiece(text)
+		n += countMerged(text[:size])
+		text = text[size:]
+	}
+	return n
+}
+
+// countMerged returns how many tokens a piece is. Each byte is one at first; then the two
+// neighbours whose token has the lowest rank are merged, of equal ones the leftmost, until none
+// are a token. For example "l o w e r" becomes "lo w er" and then "low er". A heap has the
+// pairs, so that a long piece, such as 100,000 times "a", takes no quadratic time.
+func countMerged(piece string) int {
+	if rankOf(piece) != noRank {
+		return 1
+	}
+	parts := make([]part, len(piece)+1) // the last one begins after the end
+	var pairs pairHeap
+	for i := range parts {
+		parts[i] = part{prev: i - 1, next: i + 1}
+	}
+	rankPair := func(at int) {
+		parts[at].rank = noRank
+		if second := parts[at].next; second < len(piece) {
+			parts[at].rank = rankOf(piece[at:parts[second].next])
+		}
+		if parts[at].rank != noRank {
+			pairs.push(pair{parts[at].rank, at})
+		}
+	}
+	for i := range len(piece) {
+		rankPair(i)
+	}
+	n := len(piece)
+	for len(pairs) > 0 {
+		first := pairs.pop()
+		at := first.at
+		if parts[at].rank != first.rank {
+			continue // one of the two has been merged with another since
+		}
+		second := parts[at].next
+		parts[second].rank = noRank
+		parts[at].next = parts[second].next
+		parts[parts[at].next].prev = at
+		n--
+		rankPair(at)
+		if parts[at].prev >= 0 {
+			rankPair(parts[at].prev)
+		}
+	}
+	return n
+}
+
+// part is a token of a piece, by the offset at which it begins: the offsets of its neighbours,
+// and the rank of the token that it makes with the next one.
+type part struct {
+	prev, next int
+	rank       uint32
+}
+
+// pair is the part that begins at an offset together with the next one.
+type pair struct {
+	rank uint32
+	at   int
+}
+
+func (p pair) isBefore(q pair) bool {
+	return p.rank < q.rank || p.rank == q.rank && p.at < q.at
+}
+
+// pairHeap is a heap of pairs, the lowest first. Unlike container/heap it allocates nothing for
+// each.
+type pairHeap []pair
+
+func (h *pairHeap) push(p pair) {
+	*h = append(*h, p)
+	s := *h
+	for i := len(s) - 1; i > 0; {
+		above := (i - 1) / 2
+		if !s[i].isBefore(s[above]) {
+			return
+		}
+		s[i], s[above] = s[above], s[i]
+		i = above
+	}
+}
+
+func (h *pairHeap) pop() pair {
+	s := *h
+	first, last := s[0], len(s)-1
+	s[0] = s[last]
+	s = s[:last]
+	*h = s
+	for i := 0; ; {
+		least := i
+		for _, below := range []int{2*i + 1, 2*i + 2} {
+			if below < last && s[below].isBefore(s[least]) {
+				least = below
+			}
+		}
+		if least == i {
+			return first
+		}
+		s[i], s[least] = s[least], s[i]
+		i = least
+	}
+}
