@@ -134,9 +134,10 @@ type Tape interface {
 type RecordedStart struct {
 	// ID is that of the run that is played; "" for one that is recorded.
 	ID string
-	// Now is the time at which its clock stands, Seed that of its random numbers.
-	Now  time.Time
-	Seed uint64
+	// Now is the time at which its clock stands, Seed that of its random numbers. StartedAt is where the clock stood when the
+	// run began, for one that is resumed; it is zero if that is not known.
+	Now, StartedAt time.Time
+	Seed           uint64
 }
 
 // Interceptor stands between the steps of runs and their calls. Tests of flows have one, for a run; it

@@ -180,6 +180,9 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 	}
 	r := e.bareRun(ctx, flow)
 	r.vars.Run = calls.Run{ID: header.ID, Flow: flow.Name, StartedAt: header.StartedAt, User: cmp.Or(e.Owner.User, header.Labels[journal.LabelOwner])}
+	if start := e.Start; start != nil && !start.StartedAt.IsZero() {
+		r.vars.Run.StartedAt = start.StartedAt
+	}
 	r.vars.Conversation = header.Conversation
 	r.isChild = header.Labels[journal.LabelChildOf] != ""
 	if err := r.prepare(header.Inputs); err != nil {
@@ -226,7 +229,7 @@ func (e *StepExecutor) recordAnswers(ctx context.Context, log journal.RunLog, an
 	}
 	events := make([]*journal.Event, len(r.earlier.answers)) // one for each step; none for what the journal has already
 	for i, n := range r.earlier.answers {
-		n.event.Run, n.event.Seq, n.event.Time = header.ID, state.LastSeq+1+int64(i), r.env.Clock()
+		n.event.Run, n.event.Seq, n.event.Time = header.ID, state.LastSeq+1+int64(i), r.eventTime()
 		events[i] = &n.event
 	}
 	taken := r.readAnswers()

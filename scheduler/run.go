@@ -175,7 +175,16 @@ func (r *run) lockWithRoom() {
 // lockToEmit locks the run, to emit events, and reads the clock once for all of them.
 func (r *run) lockToEmit() {
 	r.mu.Lock()
-	r.now = r.env.Clock()
+	r.now = r.eventTime()
+}
+
+// eventTime returns the time that events carry: that of the run's clock, which stands still in a run that is recorded or
+// played. The events of such a run tell when they happened.
+func (r *run) eventTime() time.Time {
+	if r.exec.Start != nil {
+		return r.exec.elapsed()
+	}
+	return r.env.Clock()
 }
 
 // emitLocked appends an event to the log.

@@ -165,7 +165,7 @@ func (r *run) newHeader(inputs value.Value) *journal.RunHeader {
 	e := r.exec
 	return &journal.RunHeader{
 		ID: r.vars.Run.ID, Flow: r.flow.Name, File: recordedPath(e.Root, r.flow.File), Text: recordedText(e.Root, r.flow),
-		Inputs: r.secrets.maskValue(inputs), Conversation: r.vars.Conversation, Labels: e.runLabels(), Program: e.Program, Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
+		Inputs: r.secrets.maskValue(inputs), Conversation: r.vars.Conversation, Labels: e.runLabels(), Program: e.Program, Options: e.Options, StartedAt: r.eventTime(), Mode: e.Durability,
 	}
 }
 

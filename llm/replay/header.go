@@ -30,6 +30,8 @@ type Header struct {
 	// Names are the names of the providers and models that were asked, by the names that a flow gives, as main or main,backup; "" is
 	// the one that it gives none.
 	Names map[string]ModelNames
+	// Secrets are the secrets that the flow had, by name, each as its length: see [Run.Secret].
+	Secrets map[string]shape
 	// IsEnded is false for a run that did not finish, or that is being recorded.
 	IsEnded bool
 }
@@ -87,6 +89,9 @@ func (h *Header) encode() *value.Map {
 	if len(h.Names) > 0 {
 		m.Set("models", value.Must(h.Names))
 	}
+	if len(h.Secrets) > 0 {
+		m.Set("secrets", value.Must(h.Secrets))
+	}
 	if h.Take > 1 {
 		m.Set("take", value.OfInt(int64(h.Take)))
 	}
@@ -98,7 +103,7 @@ func (h *Header) encode() *value.Map {
 
 // decode reads a header.
 func (h *Header) decode(v value.Value) error {
-	if err := checkMembers(v, "run", "flow", "inputs", "user", "now", "program", "seed", "resumed", "models", "take", "ended", "recordings"); err != nil {
+	if err := checkMembers(v, "run", "flow", "inputs", "user", "now", "program", "seed", "resumed", "models", "secrets", "take", "ended", "recordings"); err != nil {
 		return err
 	}
 	var now string
@@ -130,6 +135,11 @@ func (h *Header) decode(v value.Value) error {
 	if models, has := v.Get("models"); has {
 		if err := value.Decode(models, &h.Names); err != nil {
 			return wording.Errorf("models: %w", err)
+		}
+	}
+	if secrets, has := v.Get("secrets"); has {
+		if err := value.Decode(secrets, &h.Secrets); err != nil {
+			return wording.Errorf("secrets: %w", err)
 		}
 	}
 	return h.decodeNumbers(v)

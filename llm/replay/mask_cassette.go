@@ -72,40 +72,8 @@ func (s secrets) occurIn(v value.Value) bool {
 }
 
 func (s secrets) occurInText(text string) bool {
-	text = strings.ReplaceAll(text, mask, "\x00")
+	text = markPattern.ReplaceAllLiteralString(strings.ReplaceAll(text, mask, "\x00"), "\x00")
 	return slices.ContainsFunc(s, func(set *secret.Set) bool { return set.MaskText(text) != text })
-}
-
-// maskDeltas returns an answer with its secrets masked, in one piece where a secret is
-// spread over several.
-func (s secrets) maskDeltas(deltas []llm.Delta) ([]llm.Delta, error) {
-	if s.isEmpty() {
-		return deltas, nil
-	}
-	masked, err := s.maskEach(deltas)
-	if err != nil || !s.occurInAnswer(masked) {
-		return masked, err
-	}
-	masked, err = s.maskEach([]llm.Delta{joinDeltas(deltas)})
-	if err == nil && s.occurInAnswer(masked) {
-		err = errSecret
-	}
-	return masked, err
-}
-
-func (s secrets) maskEach(deltas []llm.Delta) ([]llm.Delta, error) {
-	masked := make([]llm.Delta, len(deltas))
-	for i, d := range deltas {
-		v, err := encodeDelta(d)
-		if err != nil {
-			return nil, err
-		}
-		masked[i], err = decodeDelta(s.maskValue(v))
-		if err != nil {
-			return nil, err
-		}
-	}
-	return masked, nil
 }
 
 // occurInAnswer looks at the pieces and at what they make together.
@@ -159,8 +127,8 @@ func mapStrings(v value.Value, change func(string) string) value.Value {
 	}
 }
 
-// StepsWithSecrets returns the paths of the steps of a played run whose recorded answers have a mark in the place of a secret, sorted: a
-// flow that looks at the secret, or at how long the answer is, does not go the way that it went when it was recorded.
+// StepsWithSecrets returns the paths of the steps of a played run whose recorded answers have [secret] in the place of a secret, sorted, as
+// earlier versions wrote it: a flow that looks at the secret, or at how long the answer is, does not go the way that it went when it was recorded.
 func (r *Run) StepsWithSecrets() []string {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()

@@ -62,7 +62,7 @@ func (p *provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 			p.send(ctx, &one, yield)
 			return
 		}
-		p.record(ctx, req, one, hidden, yield)
+		p.record(ctx, req, one, yield)
 	}
 }
 
@@ -79,13 +79,12 @@ func (p *provider) play(ctx context.Context, one *recording, yield func(llm.Delt
 
 // send sends the deltas of a recording, and its error.
 func (p *provider) send(ctx context.Context, one *recording, yield func(llm.Delta, error) bool) {
-	shown := p.run.currentPlaces()
 	for _, d := range one.deltas {
 		if err := ctx.Err(); err != nil {
 			yield(llm.Delta{}, p.newError(err))
 			return
 		}
-		d, err := mapDelta(d, shown.show)
+		d, err := mapDelta(d, func(v value.Value) value.Value { return p.run.show(ctx, v) })
 		if !yield(d, err) || err != nil {
 			return
 		}
@@ -95,12 +94,12 @@ func (p *provider) send(ctx context.Context, one *recording, yield func(llm.Delt
 		if name == "" {
 			name = p.name
 		}
-		yield(llm.Delta{}, one.failure.mapTexts(shown.showText).play(ctx, name))
+		yield(llm.Delta{}, one.failure.mapTexts(func(text string) string { return p.run.showText(ctx, text) }).play(ctx, name))
 	}
 }
 
 // record passes on the answer of the inner provider, and keeps it when it is whole, or ends with an error of the provider.
-func (p *provider) record(ctx context.Context, req *llm.Request, one recording, hidden secrets, yield func(llm.Delta, error) bool) {
+func (p *provider) record(ctx context.Context, req *llm.Request, one recording, yield func(llm.Delta, error) bool) {
 	var failed error
 	for d, err := range p.inner.Chat(ctx, req) {
 		if err != nil {
@@ -114,7 +113,7 @@ func (p *provider) record(ctx context.Context, req *llm.Request, one recording, 
 		}
 	}
 	if failed == nil || one.failure != nil {
-		if err := p.keep(&one, hidden); err != nil {
+		if err := p.keep(&one); err != nil {
 			failed = p.newError(wording.Errorf("recording the answer: %w", err))
 		}
 	}
@@ -124,8 +123,9 @@ func (p *provider) record(ctx context.Context, req *llm.Request, one recording, 
 }
 
 // keep adds a recording without what is hidden.
-func (p *provider) keep(one *recording, hidden secrets) error {
-	masked, err := hidden.maskDeltas(one.deltas)
+func (p *provider) keep(one *recording) error {
+	hider := p.run.hider(p.secrets)
+	masked, err := hider.hideDeltas(one.deltas)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (p *provider) keep(one *recording, hidden secrets) error {
 	}
 	if one.failure != nil {
 		one.failure = one.failure.mapTexts(func(text string) string {
-			return p.run.currentPlaces().hideText(hidden.maskText(text))
+			return p.run.currentPlaces().hideText(hider.hideText(value.OfString(text)))
 		})
 	}
 	return p.run.keep(one)

@@ -36,6 +36,8 @@ type Options struct {
 	ShownPath string
 	// Hidden are texts that must not get into the file, which may come up while runs go on; nil for none.
 	Hidden *secret.Set
+	// Secrets returns the secrets that this machine has, by the names that flows use; nil: none have names.
+	Secrets func() []Secret
 	// Hint is how to record, for the message about a request that is not recorded; ""
 	// is a general one.
 	Hint string

@@ -147,7 +147,7 @@ func (r *Run) Exchange(ctx context.Context, kind, name string, request value.Val
 		found := r.next(one)
 		switch {
 		case found != nil:
-			return r.shown(found.answer), nil
+			return r.show(ctx, found.answer), nil
 		case r.isStrict:
 			return value.Value{}, r.missError(one)
 		}
@@ -157,7 +157,7 @@ func (r *Run) Exchange(ctx context.Context, kind, name string, request value.Val
 	if err != nil {
 		return answer, err
 	}
-	one.answer = r.hide(answer)
+	one.answer = r.hideAnswer(answer)
 	if err := r.keep(one); err != nil {
 		return value.Value{}, wording.Errorf("recording the answer: %w", err)
 	}
@@ -170,7 +170,7 @@ func (r *Run) Lookup(ctx context.Context, kind, name string, request value.Value
 	if found == nil {
 		return value.Value{}, false
 	}
-	return r.shown(found.answer), true
+	return r.show(ctx, found.answer), true
 }
 
 // describe returns the recording of a request, without its answer.
@@ -190,8 +190,57 @@ func (r *Run) hide(v value.Value) value.Value {
 	return r.currentPlaces().hide(known.MaskValue(masked)) // keys and numbers too
 }
 
-// shown returns a recorded value with the places of this run.
-func (r *Run) shown(v value.Value) value.Value { return r.currentPlaces().show(v) }
+// hideAnswer returns an answer without places, and with marks in the place of secrets.
+func (r *Run) hideAnswer(v value.Value) value.Value {
+	return r.currentPlaces().hide(r.hider(nil).hideValue(v))
+}
+
+// hider returns one that knows all secrets, and more.
+func (r *Run) hider(more secrets) *hider {
+	return newHider(more.with(r.cassette.options.Hidden), r.cassette.options.Secrets)
+}
+
+// show returns a recorded value with the places and the secrets of this run.
+func (r *Run) show(ctx context.Context, v value.Value) value.Value {
+	return r.currentPlaces().show(r.shower(ctx).showValue(v))
+}
+
+// showText is show for a text.
+func (r *Run) showText(ctx context.Context, text string) string {
+	return r.currentPlaces().showText(r.shower(ctx).showText(text))
+}
+
+func (r *Run) shower(ctx context.Context) *shower {
+	return newShower(ctx, r.cassette.options.Secrets, r.isStrict || r.isRecording)
+}
+
+// Secret returns the secret that the flow of a played run sees by a name: the one of this machine if it is as long as it was when the run was
+// recorded, else a stand-in. given is the one of this machine; "" if it has none. A run that may ask outside has the given one.
+func (r *Run) Secret(name, given string) string {
+	r.cassette.mu.Lock()
+	s, isKnown := r.header.Secrets[name]
+	r.cassette.mu.Unlock()
+	switch {
+	case given != "" && (!isKnown || !r.isStrict || shapeOf(given) == s):
+		return given
+	case isKnown:
+		return s.standIn(name)
+	}
+	return shapeOfUnknown.standIn(name)
+}
+
+// shapeOfUnknown is the shape of the stand-in for a secret of which a recording tells nothing.
+const shapeOfUnknown shape = "24"
+
+// NoteSecret records that the flow sees a secret.
+func (r *Run) NoteSecret(name, text string) {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	if r.recorded.Secrets == nil {
+		r.recorded.Secrets = map[string]shape{}
+	}
+	r.recorded.Secrets[name] = shapeOf(text)
+}
 
 func (r *Run) currentPlaces() places {
 	r.cassette.mu.Lock()

@@ -29,6 +29,8 @@ type TakesConfig struct {
 	Open func() (llm.Provider, error)
 	// Hidden are texts that must not get into the file, beside the secrets of the provider; nil for none.
 	Hidden *secret.Set
+	// Secrets are those of [Options].
+	Secrets func() []Secret
 	// Hint is how to record, for the message about a request that is not recorded.
 	Hint string
 }
@@ -411,11 +413,11 @@ func (p *Player) findRecorded(ctx context.Context, req *llm.Request, hidden secr
 	}
 	played := &take{recording: *found}
 	if found.failure != nil {
-		played.failure = found.failure.mapTexts(places.showText)
+		played.failure = found.failure.mapTexts(func(text string) string { return p.Recorded.showText(ctx, text) })
 	}
 	played.deltas = nil
 	for _, d := range found.deltas {
-		shown, err := mapDelta(d, places.show)
+		shown, err := mapDelta(d, places.show) // playTake puts secrets in
 		if err != nil {
 			return nil
 		}
@@ -455,12 +457,14 @@ func (p *Player) playTake(ctx context.Context, one *take, yield func(llm.Delta, 
 	if one.failure == nil {
 		p.count(one)
 	}
+	show := newShower(ctx, p.takes.config.Secrets, p.takes.config.Mode == Replay)
 	for _, d := range one.deltas {
 		if err := ctx.Err(); err != nil {
 			yield(llm.Delta{}, p.newError(err))
 			return
 		}
-		if !yield(d, nil) {
+		d, err := mapDelta(d, show.showValue)
+		if !yield(d, err) || err != nil {
 			return
 		}
 	}
@@ -502,7 +506,7 @@ func (p *Player) recordTake(ctx context.Context, inner llm.Provider, req *llm.Re
 	}
 	ms := time.Since(began).Milliseconds()
 	r.ms = &ms
-	masked, err := hidden.maskDeltas(r.deltas)
+	masked, err := newHider(hidden, p.takes.config.Secrets).hideDeltas(r.deltas)
 	if err == nil {
 		r.deltas = masked
 		one := &take{recording: r, order: p.order}

@@ -27,6 +27,7 @@ var _ = wording.Add(wording.Catalog{
 	" /runs/%d: %w":                                        " /runs/%d：%w",
 	" %s/%s: want an array, got %s":                        " %s/%s：应为数组，实为%s",
 	" %s/recordings/%d: %w":                                " %s/recordings/%d：%w",
+	"secrets: %w":                                          "secrets：%w",
 	"models: %w":                                           "models：%w",
 	"error: %w":                                            "error：%w",
 	"want response, deltas or vectors for a model, and answer for other kinds": "模型应有 response、deltas 或 vectors，其他种类应有 answer",

@@ -167,6 +167,9 @@ func (a *attempt) findRecorded(e *scheduler.StepExecutor, guard *guard) error {
 	}
 	a.sessions.recorded = run
 	guard.recorded = run
+	if o.SecretOf != nil {
+		e.Secrets = func(name string) (string, bool) { return o.SecretOf(run, name), true }
+	}
 	e.Tape = &caseTape{run: run, guard: guard, hasMemory: len(c.Memory) > 0}
 	return nil
 }

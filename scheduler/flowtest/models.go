@@ -69,7 +69,7 @@ func (m *models) open(name string) (*replay.Takes, error) {
 		mode = replay.Auto
 	}
 	t, err := replay.OpenTakes(replay.TakesConfig{
-		Name: name, Path: m.cassette(name), ShownPath: besideFile(m.suite.File, "."+name+cassetteSuffix), Mode: mode, Hidden: m.options.Hidden,
+		Name: name, Path: m.cassette(name), ShownPath: besideFile(m.suite.File, "."+name+cassetteSuffix), Mode: mode, Hidden: m.options.Hidden, Secrets: m.options.Secrets,
 		Open: func() (llm.Provider, error) { return m.options.Models.Open(name) },
 		Hint: "run scheduler test --record to record it",
 	})

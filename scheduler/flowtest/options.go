@@ -39,6 +39,10 @@ type Options struct {
 	Languages fs.FS
 	// Hidden gets to know the secrets that runs use; it may be nil.
 	Hidden *secret.Set
+	// Secrets returns the secrets of this machine by name; nil: none have names. SecretOf returns what a run that plays a recorded one
+	// sees as a secret; it is there if Recorded is.
+	Secrets  func() []replay.Secret
+	SecretOf func(run *replay.Run, name string) string
 	// Parallel is how many cases run at a time; 0 is one for each processor.
 	Parallel int
 	// Repeat is how often cases run, instead of what they say; 0 leaves it to them.

@@ -148,6 +148,7 @@ func (s *Service) newExecutor(p Principal, r *StartRequest, carriesOut bool) (*s
 		return nil, notes, err
 	}
 	e.Strict, e.Until = r.Strict, r.Until
+	isRepeatable := r.isRepeatable() && !r.Now.IsZero()
 	if e.Start != nil {
 		r.Seed, r.Now = e.Start.Seed, e.Start.Now
 	}
@@ -159,7 +160,7 @@ func (s *Service) newExecutor(p Principal, r *StartRequest, carriesOut bool) (*s
 	if id != "" {
 		e.NewRunID = func() string { return id }
 	}
-	if r.isRepeatable() && !r.Now.IsZero() {
+	if isRepeatable {
 		e.Stopwatch = e.Env.Clock
 	}
 	e.Conversation = r.Conversation

@@ -45,7 +45,7 @@ func (rt *Runtime) openCassette(path string, mustExist bool) (*replay.Cassette, 
 		return c, nil
 	}
 	c, err := replay.Open(replay.Options{
-		Path: path, Hidden: rt.hidden, Hint: "run with --record and a provider (llm.providers in the settings) to record it",
+		Path: path, Hidden: rt.hidden, Secrets: rt.namedSecrets, Hint: "run with --record and a provider (llm.providers in the settings) to record it",
 	})
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%w", err)
@@ -174,13 +174,16 @@ func (rt *Runtime) applyRun(e *scheduler.StepExecutor, run *replay.Run, o *servi
 	e.Tape = run
 	if run.IsPlayed() {
 		e.Sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() } // no server needs the pause
-		e.Secrets = rt.secretOrStandIn
 	}
+	e.Secrets = rt.secretsOfRun(run)
 	if !run.IsKnown() {
 		return
 	}
 	start := &scheduler.RecordedStart{}
 	start.ID, start.Now, start.Seed = run.Start(o.Run.Part)
+	if o.Run.Part > 0 {
+		_, start.StartedAt, _ = run.Start(0)
+	}
 	switch {
 	case !o.Now.IsZero():
 		start.Now = o.Now
@@ -196,14 +199,36 @@ func (rt *Runtime) applyRun(e *scheduler.StepExecutor, run *replay.Run, o *servi
 	e.Env.Clock = func() time.Time { return start.Now }
 }
 
-// secretOrStandIn returns the value of a secret, and for one that is not set on this machine, or that its settings do not allow, a text
-// in its place: what is played needs none, and recordings have them masked.
-func (rt *Runtime) secretOrStandIn(name string) (text string, ok bool) {
-	text, ok = rt.Secret(name)
-	if ok && text != "" {
+// secretOfPlayed returns what a played run sees as a secret: for one that is not set on this machine, that its settings do not allow, or that
+// has changed, a stand-in of the length that it had.
+func (rt *Runtime) secretOfPlayed(run *replay.Run, name string) string {
+	given, _ := rt.Secret(name)
+	text := run.Secret(name, given)
+	rt.hidden.Add(text)
+	return text
+}
+
+// namedSecrets returns the secrets that the settings allow and that are set.
+func (rt *Runtime) namedSecrets() []replay.Secret {
+	var named []replay.Secret
+	for _, name := range rt.settings.Secrets {
+		if text := os.Getenv(name); text != "" {
+			named = append(named, replay.Secret{Name: name, Text: text})
+		}
+	}
+	return named
+}
+
+// secretsOfRun returns the function that looks secrets up for a run that is recorded or played.
+func (rt *Runtime) secretsOfRun(run *replay.Run) func(name string) (string, bool) {
+	if run.IsPlayed() {
+		return func(name string) (string, bool) { return rt.secretOfPlayed(run, name), true }
+	}
+	return func(name string) (text string, ok bool) {
+		text, ok = rt.Secret(name)
+		if ok && text != "" {
+			run.NoteSecret(name, text)
+		}
 		return text, ok
 	}
-	text = "stand-in-for-the-secret-" + name
-	rt.hidden.Add(text)
-	return text, true
 }

@@ -72,9 +72,11 @@ func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 			Cost:    rt.settings.LLM.Cost,
 		},
 		Recorded:  rt.recordedRun,
+		SecretOf:  rt.secretOfPlayed,
 		Language:  language,
 		Languages: rt.settings.FurtherLanguages().Files,
 		Hidden:    rt.hidden,
+		Secrets:   rt.namedSecrets,
 		Parallel:  rt.settings.Run.MaxParallel,
 	}
 }
@@ -114,7 +116,7 @@ func (rt *Runtime) JudgeServices(j *Judge) (services *check.Services, closeJudge
 		mode = replay.Auto
 	}
 	takes, err := replay.OpenTakes(replay.TakesConfig{
-		Name: j.Provider, Path: strings.TrimSuffix(j.Labels, filepath.Ext(j.Labels)) + "." + j.Provider + CassetteSuffix, Mode: mode, Open: open, Hidden: rt.hidden,
+		Name: j.Provider, Path: strings.TrimSuffix(j.Labels, filepath.Ext(j.Labels)) + "." + j.Provider + CassetteSuffix, Mode: mode, Open: open, Hidden: rt.hidden, Secrets: rt.namedSecrets,
 		Hint: "run scheduler test calibrate --record to record it",
 	})
 	if err != nil {

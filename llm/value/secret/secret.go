@@ -33,14 +33,28 @@ func Forms(secret string) []string {
 			forms = append(forms, form)
 		}
 	}
+	for _, form := range Spellings(secret)[1:] {
+		add(form, minForm)
+	}
+	if strings.Contains(secret, "\n") {
+		for line := range strings.Lines(secret) {
+			add(strings.TrimSpace(line), minLine)
+		}
+	}
+	return forms
+}
+
+// Spellings returns a secret as it is, and in each of the other forms: the n-th is the same form of every secret, for
+// example the one at 7 is base64. The secret is not empty.
+func Spellings(secret string) []string {
 	quotedJSON := string(value.AppendQuoted(nil, secret))
 	query := url.QueryEscape(secret)
 	bytes := []byte(secret)
 	digits := hex.EncodeToString(bytes)
 	reversed := []rune(secret)
 	slices.Reverse(reversed)
-	for _, form := range []string{
-		quotedJSON[1 : len(quotedJSON)-1],
+	all := []string{
+		secret, quotedJSON[1 : len(quotedJSON)-1],
 		query, url.PathEscape(secret),
 		strings.NewReplacer("+", "%20", "%7E", "~", "%2F", "/").Replace(query), // the filter urlencode
 		strings.ReplaceAll(secret, " ", "+"),                                   // a form, with its other characters in escapes
@@ -49,23 +63,14 @@ func Forms(secret string) []string {
 		base64.URLEncoding.EncodeToString(bytes), base64.RawURLEncoding.EncodeToString(bytes),
 		digits, strings.ToUpper(digits),
 		strings.ToUpper(secret), strings.ToLower(secret), string(reversed),
-	} {
-		add(form, minForm)
 	}
 	for _, text := range []string{secret, quotedJSON[1 : len(quotedJSON)-1], html.EscapeString(secret)} {
 		for offset := range 3 {
 			inner := base64Inside([]byte(text), offset)
-			add(inner, minForm)
-			add(strings.NewReplacer("+", "-", "/", "_").Replace(inner), minForm)
+			all = append(all, inner, strings.NewReplacer("+", "-", "/", "_").Replace(inner))
 		}
 	}
-	add(unescapeAll(secret), minForm)
-	if strings.Contains(secret, "\n") {
-		for line := range strings.Lines(secret) {
-			add(strings.TrimSpace(line), minLine)
-		}
-	}
-	return forms
+	return append(all, unescapeAll(secret))
 }
 
 // base64Inside returns the characters of base64 that bytes give in a longer text, after
