@@ -116,6 +116,9 @@ func (t *task) emitStartedLocked() {
 	n.setPlace(t.id, t.item)
 	t.run.emitLocked(&n.event)
 	t.vars.Now = n.event.Time
+	if t.run.exec.Start != nil { // the clock does not tell the time of events
+		t.vars.Now = t.run.env.Clock()
+	}
 }
 
 // toUser: what a sub-flow says to the user reaches them if the step around it
