@@ -9,6 +9,8 @@ package docs
 import (
 	"embed"
 	"regexp"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 //go:embed *.md zh/*.md
@@ -25,9 +27,9 @@ type Guide struct {
 }
 
 // entry matches a line of the table of contents: "- [Title](topic.md): summary".
-var entry = regexp.MustCompile(`(?m)^- \[(.+?)\]\(([a-z-]+)\.md\): (.+)$`)
+var entry = regexp.MustCompile(`(?m)^- \[(.+?)\]\((?:\.\./)?([a-z-]+)\.md\): (.+)$`)
 
-// List returns the guides in reading order, with titles and summaries in the language (zh or en).
+// List returns the guides in reading order, with titles and summaries in the language, for example zh or zh_CN.UTF-8.
 func List(language string) []Guide {
 	var guides []Guide
 	for _, m := range entry.FindAllStringSubmatch(read("README", language), -1) {
@@ -48,7 +50,7 @@ func Read(topic, language string) (string, bool) {
 }
 
 func read(topic, language string) string {
-	if language == "zh" {
+	if wording.IsChinese(language) {
 		if text, err := files.ReadFile("zh/" + topic + ".md"); err == nil {
 			return string(text)
 		}

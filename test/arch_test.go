@@ -149,7 +149,7 @@ var layers = map[string][]string{
 	"cmd/scheduler/terminal":    {"calls", "calls/schema", "llm", "llm/value", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service"},
 	"cmd/scheduler/config":      {"calls", "calls/http/guard", "calls/mcp", "calls/memory", "calls/schema", "configs", "llm", "llm/value/...", "scheduler/flow"},
 	"configs":                   {},
-	"docs":                      {},
+	"docs":                      {"llm/value/wording"},
 }
 
 // messagesFolder has the languages of messages. All folders may import it, contracts too: it

@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,7 +51,11 @@ func docsPages(t *testing.T) []string {
 	if err != nil || errChinese != nil || len(pages) == 0 {
 		t.Fatalf("there are no guides: %v %v", err, errChinese)
 	}
-	return append(pages, chinese...)
+	readme, errReadme := filepath.Glob(filepath.Join(docs, "..", "README*.md"))
+	if errReadme != nil {
+		t.Fatal(errReadme)
+	}
+	return slices.Concat(pages, chinese, readme)
 }
 
 // TestDocs works through each guide as a reader would. A block that begins with the name of a file, as in "# hello.yaml",
@@ -57,29 +65,60 @@ func docsPages(t *testing.T) []string {
 // commands of scheduler have to exist. https://api.example.com/v1 answers as a model.
 func TestDocs(t *testing.T) {
 	for _, page := range docsPages(t) {
-		name := filepath.Base(page)
-		if filepath.Base(filepath.Dir(page)) == "zh" {
-			name = "zh/" + name
-		}
+		name := filepath.Join(filepath.Base(filepath.Dir(page)), filepath.Base(page))
 		t.Run(name, func(t *testing.T) {
-			r := docsReader{page: name, model: answerAs(t).URL}
+			r := &docsReader{page: name, model: answerAs(t).URL}
 			blocks := docsBlocks(t, page)
 			t.Chdir(t.TempDir())
 			t.Setenv("SCHEDULER_LLM_DEFAULT", "echo")
-			t.Setenv("EXAMPLE_API_KEY", "a-key-of-the-guides")
+			t.Setenv("EXAMPLE_API_KEY", keyOfGuides)
 			for _, b := range blocks {
 				r.read(t, b)
 			}
+			r.runTests(t)
+			r.checkKey(t)
 		})
 	}
 }
 
+const keyOfGuides = "a-key-of-the-guides"
+
 // docsReader carries out the blocks of one guide in their order.
 type docsReader struct {
 	page, model string
+	// tests are the test files of the guide, which are run at its end: a command may record their answers.
+	tests []string
 }
 
-func (r docsReader) read(t *testing.T, b docsBlock) {
+// runTests runs the test files of the guide.
+func (r *docsReader) runTests(t *testing.T) {
+	t.Helper()
+	for _, file := range r.tests {
+		if code, out := runDocs("test", file); code != exitDone {
+			t.Errorf("%s: %s: exit code %d\n%s", r.page, file, code, out)
+		}
+	}
+}
+
+// checkKey looks for the key of the model server in everything that was written, such as reports and cassettes.
+func (r *docsReader) checkKey(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path) // below a temporary folder of the test
+		if bytes.Contains(text, []byte(keyOfGuides)) {
+			t.Errorf("%s: the key is in %s", r.page, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func (r *docsReader) read(t *testing.T, b docsBlock) {
 	t.Helper()
 	switch b.kind {
 	case "yaml", "json", "jsonl", "csv", "text", "markdown":
@@ -97,7 +136,7 @@ func (r docsReader) read(t *testing.T, b docsBlock) {
 // namedFile matches the first line of a block that is a file.
 var namedFile = regexp.MustCompile(`^(?:#|//|<!--) ?([\w./-]+\.[a-z]+)(?: -->)?\n`)
 
-func (r docsReader) writeFile(t *testing.T, b docsBlock) {
+func (r *docsReader) writeFile(t *testing.T, b docsBlock) {
 	t.Helper()
 	m := namedFile.FindStringSubmatch(b.text)
 	if m == nil {
@@ -120,7 +159,7 @@ func (r docsReader) writeFile(t *testing.T, b docsBlock) {
 	case filepath.Base(name) == "scheduler.yaml":
 		code, out = runDocs("runs", "--config", name)
 	case strings.HasSuffix(name, ".test.yaml"):
-		code, out = runDocs("test", name)
+		r.tests = append(r.tests, name)
 	case strings.Contains("\n"+text, "\nsteps:"):
 		if code, out = runDocs("lint", name); strings.Contains(out, "last message only") {
 			code = exitFailed
@@ -141,7 +180,7 @@ func runDocs(args ...string) (code int, output string) {
 var exitComment = regexp.MustCompile(`\s+#(?:.*exit code (\d+))?.*$`)
 
 // runConsole runs the commands of a console block.
-func (r docsReader) runConsole(t *testing.T, b docsBlock) {
+func (r *docsReader) runConsole(t *testing.T, b docsBlock) {
 	t.Helper()
 	output, last := "", ""
 	for line := range strings.SplitSeq(strings.TrimRight(strings.ReplaceAll(b.text, "\\\n", " "), "\n"), "\n") {
@@ -191,7 +230,7 @@ func printed(output, line string) bool {
 }
 
 // checkCommands checks that the commands of scheduler in a block, and their flags, exist.
-func (r docsReader) checkCommands(t *testing.T, b docsBlock) {
+func (r *docsReader) checkCommands(t *testing.T, b docsBlock) {
 	t.Helper()
 	for line := range strings.SplitSeq(strings.ReplaceAll(b.text, "\\\n", " "), "\n") {
 		_, command, ok := strings.Cut(line, "scheduler ")
@@ -213,6 +252,37 @@ func (r docsReader) checkCommands(t *testing.T, b docsBlock) {
 			}
 		}
 	}
+}
+
+// answerAs is a server that answers as a model, and as a judge who finds all criteria met.
+func answerAs(t *testing.T) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		text := "On Sunday from 11:00 to 16:00."
+		if n := strings.Count(string(asked), "Invents nothing"); n > 0 || strings.Contains(string(asked), "Names the opening hours") {
+			verdicts := []map[string]any{{"reason": "It does.", "met": true}}
+			if n > 0 {
+				verdicts = append(verdicts, verdicts[0])
+			}
+			judged, err := json.Marshal(map[string]any{"criteria": verdicts})
+			if err != nil {
+				t.Error(err)
+			}
+			text = string(judged)
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		delta, err := json.Marshal(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{"content": text}, "finish_reason": "stop"}}})
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write([]byte("data: " + string(delta) + "\n\ndata: [DONE]\n\n")) // a test that ended does not read it
+	}))
+	t.Cleanup(server.Close)
+	return server
 }
 
 // wordsOf splits a command line into its words; quotes hold words together.

@@ -48,30 +48,3 @@ func TestCallExamples(t *testing.T) {
 		})
 	}
 }
-
-// TestReadme holds the session that the README shows to what the program prints.
-func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, shown, ok := strings.Cut(string(readme), "$ scheduler run flows/quickstart.yaml --explain\n")
-	if !ok {
-		t.Fatal("the README does not show the quickstart any more")
-	}
-	shown, _, _ = strings.Cut(shown, "```")
-	t.Chdir("../..")
-	var stdout, stderr bytes.Buffer
-	if code := runProgram([]string{"run", "--config", "configs/scheduler.yaml", "--ephemeral", "flows/quickstart.yaml", "--explain"}, strings.NewReader(""), &stdout, &stderr); code != exitDone {
-		t.Fatalf("exit code %d\n%s", code, &stderr)
-	}
-	for line := range strings.SplitSeq(strings.TrimSpace(shown), "\n") {
-		if mark, rest, ok := strings.Cut(line, ") "); ok && strings.HasPrefix(mark, "✓") {
-			line = mark + ")" // the time differs
-			_ = rest
-		}
-		if line = strings.TrimSuffix(line, "..."); line != "" && !strings.Contains(stdout.String()+stderr.String(), line) {
-			t.Errorf("the README shows a line that the program does not print: %s", line)
-		}
-	}
-}
