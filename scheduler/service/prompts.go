@@ -71,13 +71,16 @@ func PromptStep(f *flow.Flow) *flow.Step {
 // there: those of its longest request, oldest first. There are none if it asked nothing.
 func MadePrompt(state *journal.RunState, step string) []value.Value {
 	got := state.Step(step)
-	if got == nil || got.LLM == nil || got.LLM.Requests == 0 {
+	if got == nil {
 		return nil
 	}
 	for _, at := range slices.Backward(append([]*journal.StepState{got}, state.StepsInside(got)...)) {
 		if n := len(at.Prompts); n > 0 {
 			return at.Prompts[n-1].Messages
 		}
+	}
+	if got.LLM == nil || got.LLM.Requests == 0 {
+		return nil
 	}
 	list, _ := got.Input.Get("messages")
 	return list.List()
