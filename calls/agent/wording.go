@@ -16,7 +16,6 @@ var _ = wording.Add(wording.Catalog{
 	"it ended with %s":                                     "它以 %s 结束",
 	"it has %d bytes, more than %d":                        "它有 %d 字节，超过 %d",
 	"it is a directory, with %s":                           "它是目录，其中有 %s",
-	"it is not UTF-8 text":                                 "它不是 UTF-8 文本",
 	"it used the same tools again and again":               "它反复使用相同的工具",
 	"its %d rounds of tools are used up; raise max_rounds": "其 %d 轮工具调用已用完；请调大 max_rounds",
 	"its time is over; raise timeout":                      "其时间已到；请调大 timeout",

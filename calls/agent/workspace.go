@@ -281,10 +281,11 @@ func readText(root *os.Root, name string) (string, error) {
 	if err != nil {
 		return "", userpath.WithoutPath(err)
 	}
-	if !utf8.Valid(data) && pictureURL(data) == "" {
-		return "", wording.Errorf("it is not UTF-8 text")
+	text, err := value.DecodeText(data)
+	if err != nil && pictureURL(data) != "" {
+		return string(data), nil
 	}
-	return string(data), nil
+	return text, err
 }
 
 func listEntries(root *os.Root, name string) wording.Text {

@@ -61,7 +61,7 @@ func TestWorkspace(t *testing.T) {
 		{"read_file", `{"path": "link.txt"}`, "escapes"},
 		{"read_file", `{"path": "/etc/passwd"}`, "escapes"},
 		{"read_file", `{"path": "big.txt"}`, "more than 4194304"},
-		{"read_file", `{"path": "binary"}`, "not UTF-8 text"},
+		{"read_file", `{"path": "binary"}`, "1:1: the text is not UTF-8 here"},
 		{"read_file", `{"path": "notes.txt", "offset": 0}`, "/offset"},
 		{"read_skill", `{"name": "prices"}`, "Base directory: desk/skills/prices\n\nRye costs 4.20.\n\n<files>\nmore/cake.md\n</files>"},
 		{"read_skill", `{"name": "prices", "file": "more/cake.md"}`, "Cake costs 3."},
@@ -189,7 +189,7 @@ func TestWarningsOfSkills(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(broken, "SKILL.md"), []byte("\xff"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := warned(); got != "skill broken: skipped: SKILL.md is not UTF-8 text; "+others {
+	if got := warned(); got != "skill broken: skipped: SKILL.md:1:1: the text is not UTF-8 here (save it as UTF-8); "+others {
 		t.Errorf("%q", got)
 	}
 }

@@ -550,7 +550,7 @@ func TestWarningsInChinese(t *testing.T) {
 		"ws/skills/bad/SKILL.md": "\xff",
 	})
 	out := run(t, dir, callstest.Now, value.Pairs("workspace", "ws"), func(e *calls.Env) { e.Vars.Language = "zh" })
-	warned(t, out, "引导文件 AGENTS.md: 只使用前 1048576 字节", "技能 a：名称 \"b\" 与目录名 \"a\" 不同", "技能 bad：已跳过：SKILL.md 不是 UTF-8 文本")
+	warned(t, out, "引导文件 AGENTS.md: 只使用前 1048576 字节", "技能 a：名称 \"b\" 与目录名 \"a\" 不同", "技能 bad：已跳过：SKILL.md:1:1: 此处的文本不是 UTF-8（请以 UTF-8 保存）")
 }
 
 // A recalled memory whose text is empty has its words in content, and they are its source.

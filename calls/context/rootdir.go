@@ -10,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/userpath"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -58,8 +59,8 @@ func (p *rootDir) readText(name string) (text calls.Traced, note wording.Text, e
 		}
 		note = wording.Say("only the first %d of %d bytes are used", len(data), size)
 	}
-	if !utf8.Valid(data) {
-		return text, note, wording.Errorf("it is not UTF-8 text")
+	if wrong := value.FindEncodingError(data); wrong != nil {
+		return text, note, wrong
 	}
 	return calls.TracedFile(path.Join(p.shown, name), string(data)), note, nil
 }

@@ -30,7 +30,6 @@ var _ = wording.Add(wording.Catalog{
 	"from the memory of the session":       "来自会话的记忆",
 	"heading of the section":               "该部分的标题",
 	"it is a directory":                    "它是目录",
-	"it is not UTF-8 text":                 "它不是 UTF-8 文本",
 	"it lies outside the workspace and the allowed media roots": "它在工作区和允许的媒体目录之外",
 	"left out: %w": "已略去：%w",
 	"left out: hidden by disable-model-invocation": "已略去：由 disable-model-invocation 隐藏",

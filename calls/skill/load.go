@@ -7,7 +7,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -112,10 +111,11 @@ func loadSkill(host Host, source Source, name string) (*Skill, []wording.Text) {
 	if err != nil {
 		return nil, []wording.Text{wording.Say("skipped: %s cannot be read: %v", FileName, withoutPath(err))}
 	}
-	if !utf8.Valid(data) {
-		return nil, []wording.Text{wording.Say("skipped: %s is not UTF-8 text", FileName)}
+	text, err := value.DecodeText(data)
+	if err != nil {
+		return nil, []wording.Text{wording.Say("skipped: %s:%w", FileName, err)}
 	}
-	f, err := Parse(newlines.Replace(strings.TrimPrefix(string(data), "\ufeff")))
+	f, err := Parse(newlines.Replace(text))
 	if err != nil {
 		return nil, []wording.Text{wording.Say("skipped: %v", err)}
 	}

@@ -155,7 +155,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	all := wording.Join(warnings, "\n", "\n").En
-	for _, part := range []string{"skill bad: skipped: reading the front matter", "binary: skipped: SKILL.md is not UTF-8", "huge: skipped: SKILL.md has 1048577 bytes",
+	for _, part := range []string{"skill bad: skipped: reading the front matter", "binary: skipped: SKILL.md:1:1: the text is not UTF-8 here", "huge: skipped: SKILL.md has 1048577 bytes",
 		"dir: skipped: SKILL.md is not a regular file", "plain cannot be listed", "skill Z: the name \"Z\" is not in lower case"} {
 		if !strings.Contains(all, part) {
 			t.Errorf("no warning %q in\n%s", part, all)

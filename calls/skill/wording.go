@@ -19,7 +19,7 @@ var _ = wording.Add(wording.Catalog{
 	"skills: %s has %d entries; only the first %d are looked at":        "技能：%s 有 %d 项，只看前 %d 项",
 	"skipped: %s cannot be read: %v":                                    "已跳过：无法读取 %s：%v",
 	"skipped: %s has %d bytes, more than %d":                            "已跳过：%s 有 %d 字节，超过 %d",
-	"skipped: %s is not UTF-8 text":                                     "已跳过：%s 不是 UTF-8 文本",
+	"skipped: %s:%w":                                                    "已跳过：%s:%w",
 	"skipped: %s is not a regular file":                                 "已跳过：%s 不是普通文件",
 	"skipped: %v":                                                       "已跳过：%v",
 	"skipped: the name of its directory has %s (rename it)":             "已跳过：目录名中有%s（请改名）",

@@ -58,11 +58,15 @@ same context, is not stored twice: the id is that of the first one.`,
 
 func (m *memoryAdd) run(ctx context.Context, text string) error {
 	if text == "-" {
-		data, err := m.ReadFile("-")
+		given, err := m.ReadText("-")
+		var wrong *value.EncodingError
+		if errors.As(err, &wrong) {
+			return usageError(wording.Errorf("stdin: %w", wrong))
+		}
 		if err != nil {
 			return exitError{exitFailed, wording.Errorf("reading stdin: %w", err)}
 		}
-		text = strings.TrimRight(strings.TrimPrefix(string(data), "\ufeff"), "\r\n")
+		text = strings.TrimRight(given, "\r\n")
 	}
 	for name, given := range map[string]string{"--role": m.role, "--context": m.other} { // the store looks at the rest
 		if !utf8.ValidString(given) {

@@ -214,7 +214,7 @@ func (s *memorySearch) searchLines(ctx context.Context) error {
 		lines := bufio.NewScanner(in)
 		lines.Buffer(make([]byte, 0, 1<<16), maxLine)
 		for number := 1; lines.Scan(); number++ {
-			text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
+			text := strings.TrimSpace(string(value.WithoutMark(lines.Bytes())))
 			if text == "" {
 				continue
 			}

@@ -147,7 +147,7 @@ func TestMemoryEncodings(t *testing.T) {
 		}
 	}
 	if code := p.run("{\"content\": \"one\"}\n{\"content\": \"é fa\xe7ade\"}\n", "memory", "import", "--jsonl", "-"); code != exitUsage ||
-		!strings.Contains(p.stderr.String(), "-:2: column 18: the byte 0xe7 is not UTF-8") {
+		!strings.Contains(p.stderr.String(), "-:2: column 18: the text is not UTF-8 here; it looks like Windows-1252 (save it as UTF-8)") {
 		t.Errorf("exit code %d\n%s", code, &p.stderr)
 	}
 	if code := p.run("\xff\xfet\x00", "memory", "add", "--user", "ann", "-"); code != exitUsage { // UTF-16
@@ -165,7 +165,7 @@ func TestMemoryEncodings(t *testing.T) {
 	}
 	p.write(file, strings.Replace(string(data), `"user_id": "ann"`, "\"user_id\": \"M\xfcller\"", 1))
 	p.must("", "memory", "import", "out", "--state-dir", "other")
-	if said := p.stderr.String(); !strings.Contains(said, "it is not UTF-8") || !strings.Contains(said, "imported 0 memories") {
+	if said := p.stderr.String(); !strings.Contains(said, "the text is not UTF-8 here") || !strings.Contains(said, "imported 0 memories") {
 		t.Errorf("said %s", said)
 	}
 }

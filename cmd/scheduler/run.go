@@ -84,7 +84,7 @@ to go on), 130 interrupted.`,
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.inputs, "set-input", "i", nil, "an input, `key=value` or key=@file; typed by the flow's input schema")
 	flags.StringVar(&f.inputFile, "input", "", "read the inputs from a JSON `file`, - for stdin; -i goes over it")
-	flags.StringVar(&f.question, "question", "", "the input question")
+	flags.StringVar(&f.question, "question", "", "the input question, - for stdin")
 	flags.StringVar(&f.conversation, "conversation", "", "read the messages before the question from a JSON or YAML `file`, - for stdin: a list of {role, content}")
 	flags.StringVar(&f.provider, "llm", "", "the model provider's `name`, or main,backup to ask the next one when one fails (default: llm of step and flow, then the setting llm.default)")
 	flags.StringVar(&f.user, "user", "", "whose run it is: run.user in the flow, the label owner in the journal")
@@ -207,7 +207,11 @@ func (a *app) readInputs(ctx context.Context, flow *flow.Flow, f *runFlags) (val
 		return value.Value{}, usageError(err)
 	}
 	if f.question != "" {
-		inputs.Set("question", value.OfString(f.question))
+		question, err := a.readQuestion(f.question)
+		if err != nil {
+			return value.Value{}, usageError(err)
+		}
+		inputs.Set("question", value.OfString(question))
 	}
 	if missing := service.MissingInputs(flow, inputs); missing != nil && a.CanAsk() && !f.show.json {
 		if err := a.askInputs(ctx, *missing, inputs); err != nil {
@@ -220,6 +224,21 @@ func (a *app) readInputs(ctx context.Context, flow *flow.Flow, f *runFlags) (val
 		return value.Value{}, usageError(err)
 	}
 	return checked, nil
+}
+
+// readQuestion returns the question of --question, - being stdin.
+func (a *app) readQuestion(given string) (string, error) {
+	if given == "-" {
+		text, err := a.ReadText(given)
+		if err != nil {
+			return "", wording.Errorf("--question: %w", err)
+		}
+		return strings.TrimRight(text, "\r\n"), nil
+	}
+	if _, err := value.DecodeText([]byte(given)); err != nil {
+		return "", wording.Errorf("--question: %w", err)
+	}
+	return given, nil
 }
 
 // readConversation reads the messages of --conversation.
@@ -282,11 +301,13 @@ func (a *app) setInput(flow *flow.Flow, inputs *value.Map, pair string) error {
 		return wording.Errorf("-i %s: %w", pair, err)
 	}
 	if file, isFile := strings.CutPrefix(text, "@"); isFile {
-		content, err := a.ReadFile(file)
+		content, err := a.ReadText(file)
 		if err != nil {
 			return wording.Errorf("-i %s: %w", pair, err)
 		}
-		text = string(content)
+		text = content
+	} else if _, err := value.DecodeText([]byte(text)); err != nil {
+		return wording.Errorf("-i %s: %w", key, err)
 	}
 	v, err := service.ParseInput(flow, key, text)
 	if err != nil {

@@ -26,9 +26,14 @@ func ParseJSON(data []byte) (Value, error) {
 }
 
 // ParseStrictJSON is [ParseJSON] for what people write: nothing is replaced or left out. A
-// repeated key, half a surrogate pair and what is not UTF-8 are errors.
+// repeated key, half a surrogate pair and what is not UTF-8 are errors. A byte-order mark before
+// the text is passed over.
 func ParseStrictJSON(data []byte) (Value, error) {
-	p := parser{text: string(data), isStrict: true}
+	text, err := DecodeText(data)
+	if err != nil {
+		return Value{}, err
+	}
+	p := parser{text: text, isStrict: true}
 	return p.parse()
 }
 
@@ -229,8 +234,8 @@ func (p *parser) parseString() (string, error) {
 		case c == '"':
 			p.pos = i + 1
 			s := p.text[start:i]
-			if !ascii && !utf8.ValidString(s) {
-				return p.replaceInvalid(start, s)
+			if !ascii && !p.isStrict {
+				return replaceInvalid(s), nil
 			}
 			return s, nil
 		case c == '\\':
@@ -254,10 +259,7 @@ func (p *parser) parseEscaped(start, i int) (string, error) {
 		switch {
 		case c == '"':
 			p.pos = i + 1
-			if !utf8.Valid(b) {
-				return p.replaceInvalid(start, string(b))
-			}
-			return string(b), nil
+			return replaceInvalid(string(b)), nil
 		case c < ' ':
 			p.pos = i
 			return "", wording.Errorf("the control character %q in a string must be escaped", rune(c))
@@ -284,24 +286,6 @@ func (p *parser) parseEscaped(start, i int) (string, error) {
 	}
 	p.pos = len(p.text)
 	return "", errEnds
-}
-
-// replaceInvalid returns s, which has bytes that belong to no character, with U+FFFD in their
-// place. It was read from start on.
-func (p *parser) replaceInvalid(start int, s string) (string, error) {
-	if !p.isStrict {
-		return validUTF8(s), nil
-	}
-	for i, r := range p.text[start:] {
-		if r != utf8.RuneError {
-			continue
-		}
-		if _, size := utf8.DecodeRuneInString(p.text[start+i:]); size == 1 {
-			p.pos = start + i
-			break
-		}
-	}
-	return "", wording.Errorf("the text is not UTF-8")
 }
 
 // unescapeJSON returns the character of the escape at the start of s and the length
@@ -344,8 +328,11 @@ func unicodeEscape(s string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// validUTF8 puts U+FFFD in the place of every byte that belongs to no character.
-func validUTF8(s string) string {
+// replaceInvalid puts U+FFFD in the place of every byte that belongs to no character.
+func replaceInvalid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
 	b := make([]byte, 0, len(s)+8)
 	for _, r := range s {
 		b = utf8.AppendRune(b, r)

@@ -97,8 +97,8 @@ func TestParseStrictJSON(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"a": "\\ud83d\ud83dx"}`: `1:15: the escape \ud83d is half of a character (write the two escapes of the pair, or the character itself)`,
-		"[1,\n\"é\xff\"]":         `2:3: the text is not UTF-8`,
-		"[\"\uFFFD\\n\xff\"]":     `1:6: the text is not UTF-8`,
+		"[1,\n\"é\xff\"]":         `2:3: the text is not UTF-8 here; it looks like Windows-1252 (save it as UTF-8)`,
+		"[\"\uFFFD\\n\xff\"]":     `1:6: the text is not UTF-8 here; it looks like Windows-1252 (save it as UTF-8)`,
 		`["\ufffd\ud83d\ude00"]`:  "<nil>",
 	} {
 		if _, err := value.ParseStrictJSON([]byte(text)); fmt.Sprint(err) != want {

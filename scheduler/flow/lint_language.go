@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -120,6 +119,7 @@ func (l *Languages) checkTemplates(language string, set *calls.Texts) (faults Pr
 		file := language + "/" + set.Folder + "/" + name
 		at := Position{filepath.Join(l.Dir, filepath.FromSlash(file)), 1, 1}
 		text, err := l.read(file)
+		wrong := value.FindEncodingError(text)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			if _, err := fs.Stat(set.BuiltIn, "lang/"+language+"/"+name); err != nil {
@@ -127,8 +127,10 @@ func (l *Languages) checkTemplates(language string, set *calls.Texts) (faults Pr
 			}
 		case err != nil:
 			faults = append(faults, newProblem(at, "cannot read this text: %v", calls.WithoutPath(err)))
-		case !utf8.Valid(text):
-			faults = append(faults, newProblem(at, "this text is not UTF-8"))
+		case wrong != nil:
+			at.Line, at.Col = wrong.Line, wrong.Col
+			message, hint := wrong.Text()
+			faults = append(faults, NewProblem(at, message, hint))
 		case set.Check != nil:
 			for _, p := range set.Check(name, text) {
 				at.Line, at.Col = max(p.Line, 1), max(p.Col, 1)

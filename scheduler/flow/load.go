@@ -300,7 +300,7 @@ func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 func looksLikeFlow(file string, src []byte) (pos Position, ok bool) {
 	text := newFlowText(file, src)
 	pos = Position{file, 1, 1}
-	if len(src) > yaml.MaxBytes || value.FindInvalidUTF8(text.Bytes) >= 0 {
+	if len(src) > yaml.MaxBytes {
 		return pos, false
 	}
 	root, err := yaml.Parse(text.Bytes)

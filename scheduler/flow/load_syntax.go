@@ -17,8 +17,9 @@ func (u *unit) parseYAML() *yaml.Node {
 		u.add(u.position(0), "the file has more than %d bytes", yaml.MaxBytes).hint("put data into files of its own and name them with !file")
 		return nil
 	}
-	if i := value.FindInvalidUTF8(u.Bytes); i >= 0 {
-		u.add(u.position(i), "the text is not UTF-8 here").hint("save the file as UTF-8")
+	if wrong := value.FindEncodingError(u.Bytes); wrong != nil {
+		message, hint := wrong.Text()
+		u.add(u.position(wrong.Offset), "%s", message).setHint(hint)
 		return nil
 	}
 	root, err := yaml.Parse(u.Bytes)

@@ -295,7 +295,7 @@ func TestMessages(t *testing.T) {
 			`f.yaml:1:1: the flow has no steps (add steps: [{id: ..., call: ...}])`},
 		"documents": {"steps: [{id: a, call: chat}]\n---\na: 1\n",
 			`f.yaml:2:1: a second YAML document starts here; only one is read (take the --- out, or make it a file of its own)`},
-		"encoding": {"name: \xff\n", `f.yaml:1:7: the text is not UTF-8 here (save the file as UTF-8)`},
+		"encoding": {"name: \xff\n", `f.yaml:1:7: the text is not UTF-8 here; it looks like Windows-1252 (save it as UTF-8)`},
 		"bomb": {"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
 			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n",
 			`f.yaml:1:22: more than 1000000 nodes, counting those that aliases stand for`},

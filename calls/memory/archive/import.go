@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
@@ -153,10 +152,6 @@ func (in *importer) readFolder(folder int, use func(file string, v value.Value) 
 		data, err := calls.ReadFileFS(in.files, file, maxFile)
 		if err != nil {
 			in.addProblem(file, "%v", err)
-			continue
-		}
-		if !utf8.Valid(data) { // what is lost may be what tells two users apart
-			in.addProblem(file, "it is not UTF-8")
 			continue
 		}
 		v, err := value.ParseStrictJSON(data)

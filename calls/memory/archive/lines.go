@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
@@ -141,7 +140,7 @@ func readLines(ctx context.Context, name string, file io.Reader, options Options
 		}
 		text := bytes.TrimSpace(lines.Bytes())
 		if line == 1 {
-			text = bytes.TrimPrefix(text, []byte("\ufeff"))
+			text = value.WithoutMark(text)
 		}
 		if len(text) == 0 {
 			continue
@@ -163,17 +162,6 @@ func readLines(ctx context.Context, name string, file io.Reader, options Options
 	return nil
 }
 
-// checkUTF8 refuses other encodings: their letters would be lost, and with them the
-// difference between names of users.
-func checkUTF8(text []byte) error {
-	good := value.FindInvalidUTF8(text)
-	if good < 0 {
-		return nil
-	}
-	return calls.Errorf(calls.Invalid, "column %d: the byte %#x is not UTF-8", 1+utf8.RuneCount(text[:good]), text[good]).
-		WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`")
-}
-
 // ErrJSON returns the error for invalid JSON in a line; err is the parser's, which
 // counts lines too.
 func ErrJSON(err error) error {
@@ -185,9 +173,6 @@ func ErrJSON(err error) error {
 
 // parseLine parses a line.
 func (o *Options) parseLine(text []byte) (m memory.BaseMemory, err error) {
-	if err := checkUTF8(text); err != nil {
-		return m, err
-	}
 	v, err := value.ParseStrictJSON(text)
 	if err != nil {
 		return m, ErrJSON(err)

@@ -146,7 +146,8 @@ func readSettings(path string) (*settingsFile, error) {
 		f.settings, err = yaml.Value(root)
 	}
 	if fault := (*yaml.Error)(nil); errors.As(err, &fault) {
-		return nil, flow.Problems{{Pos: flow.Position{File: path, Line: fault.Line, Col: max(fault.Col, 1)}, Message: fault.Msg}}
+		message, hint := fault.Text()
+		return nil, flow.Problems{flow.NewProblem(flow.Position{File: path, Line: fault.Line, Col: max(fault.Col, 1)}, message, hint)}
 	}
 	if err != nil || root == nil {
 		return f, err

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -44,6 +45,20 @@ const maxFile = 1 << 30
 
 // maxStdin bounds what is read from stdin, in bytes: a device or a pipe may never end.
 const maxStdin = 256 << 20
+
+// ReadText reads a text, - being stdin. The error of one that is not UTF-8 begins with
+// file:line:col.
+func (t *Terminal) ReadText(path string) (string, error) {
+	data, err := t.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	text, err := value.DecodeText(data)
+	if err != nil {
+		return "", wording.Errorf("%s:%w", path, err)
+	}
+	return text, nil
+}
 
 // ReadFile reads a file, - being stdin.
 func (t *Terminal) ReadFile(path string) ([]byte, error) {

@@ -24,8 +24,9 @@ type Element struct {
 // ParseElements reads exactly one value; a key may stand twice. Errors are of type *[Error].
 func ParseElements(data []byte) (Element, error) {
 	d := &Document{text: string(data)}
-	if i := value.FindInvalidUTF8(data); i >= 0 {
-		return Element{}, d.newError(i, "the text is not UTF-8")
+	if wrong := value.FindEncodingError(data); wrong != nil {
+		message, _ := wrong.Text()
+		return Element{}, d.newError(wrong.Offset, "%s", message)
 	}
 	if i := tooDeep(data); i >= 0 {
 		return Element{}, d.newError(i, "nested too deep")

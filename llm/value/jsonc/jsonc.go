@@ -49,13 +49,14 @@ func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, 
 // Parse reads exactly one value. A duplicate key in an object is an
 // error. All errors are of type *[Error].
 func Parse(data []byte) (*Document, error) {
-	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	data = value.WithoutMark(data)
 	d := &Document{text: string(data)}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, d.newError(0, "the text is empty")
 	}
-	if i := value.FindInvalidUTF8(data); i >= 0 {
-		return nil, d.newError(i, "the text is not UTF-8")
+	if wrong := value.FindEncodingError(data); wrong != nil {
+		message, _ := wrong.Text()
+		return nil, d.newError(wrong.Offset, "%s", message)
 	}
 	if i := tooDeep(data); i >= 0 {
 		return nil, d.newError(i, "nested deeper than %d", maxDepth)

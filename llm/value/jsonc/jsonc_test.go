@@ -39,7 +39,7 @@ func TestErrors(t *testing.T) {
 		"two values": {"{} {}", "1:4: invalid character '{' after top-level value"},
 		"twice":      {"{\"a\": 1,\n  \"a\": 2}", "2:3: duplicate key \"a\" (first at 1:2)"},
 		"twice deep": {"[{\"a\": {\"b\": 1, \"b\": 2}}]", "1:17: duplicate key \"b\" (first at 1:9)"},
-		"not UTF-8":  {"{\"a\": \"\xff\"}", "1:8: the text is not UTF-8"},
+		"not UTF-8":  {"{\"a\": \"\xff\"}", "1:8: the text is not UTF-8 here; it looks like Windows-1252"},
 		"deep":       {deep, "1:13001: nested deeper than 1000"},
 	} {
 		t.Run(name, func(t *testing.T) {

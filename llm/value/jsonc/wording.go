@@ -7,5 +7,4 @@ var _ = wording.Add(wording.Catalog{
 	"nested too deep":         "嵌套太深",
 	"the text ends too early": "文本提前结束",
 	"the text is empty":       "文本为空",
-	"the text is not UTF-8":   "文本不是 UTF-8",
 })

@@ -59,9 +59,7 @@ type finding struct {
 
 func (f *finding) asError(d *diagnosis) *Error {
 	col := utf8.RuneCountInString(d.lines[f.line][:f.col]) + 1
-	e := newError(f.line+1, col, f.text)
-	e.Hint, e.chineseHint = f.hint.En, f.hint.Zh
-	return e
+	return newError(f.line+1, col, f.text).withHint(f.hint)
 }
 
 func newFinding(line, at int, text, hint wording.Text) *finding {

@@ -26,6 +26,12 @@ func newError(line, col int, message wording.Text) *Error {
 	return &Error{Line: line, Col: col, Msg: message.En, chinese: message.Zh}
 }
 
+// withHint adds the remedy.
+func (e *Error) withHint(hint wording.Text) *Error {
+	e.Hint, e.chineseHint = hint.En, hint.Zh
+	return e
+}
+
 // Error is line:col: message (hint).
 func (e *Error) Error() string { return e.at(e.Msg, e.Hint) }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/jsonc"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // ParseFile reads what a file of that name holds: JSON, with comments or without, or YAML, by its extension; of any other
@@ -22,9 +21,9 @@ func ParseFile(name string, content []byte) (value.Value, error) {
 	case ".yaml", ".yml":
 		return ParseValue(content)
 	}
-	if i := value.FindInvalidUTF8(content); i >= 0 {
-		line, col := value.LineCol(string(content), i)
-		return value.Value{}, wording.Errorf("%d:%d: the text is not UTF-8 here", line, col)
+	text, err := value.DecodeText(content)
+	if err != nil {
+		return value.Value{}, err
 	}
-	return value.OfString(strings.TrimPrefix(string(content), "\ufeff")), nil
+	return value.OfString(text), nil
 }

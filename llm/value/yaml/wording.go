@@ -4,7 +4,6 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
-	"%d:%d: the text is not UTF-8 here":                                                          "%d:%d：此处的文本不是 UTF-8",
 	"the control character %U":                                                                   "控制字符 %U",
 	`take it out, or write it in double quotes as \u%04X`:                                        `请删去，或在双引号中写成 \u%04X`,
 	"%s names no anchor that stands before it":                                                   "%s 没有指向此前的锚点",

@@ -4,7 +4,6 @@
 package yaml
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"math/big"
@@ -36,7 +35,11 @@ func parseWithin(src []byte, limits Limits) (*Node, error) {
 	if len(src) > limits.Bytes {
 		return nil, newError(1, 1, wording.Say("the text has %d bytes, more than %d", len(src), limits.Bytes))
 	}
-	root, err := parseAny(bytes.TrimPrefix(src, []byte("\uFEFF")))
+	if wrong := value.FindEncodingError(src); wrong != nil {
+		message, hint := wrong.Text()
+		return nil, newError(wrong.Line, wrong.Col, message).withHint(hint)
+	}
+	root, err := parseAny(value.WithoutMark(src))
 	if root == nil || err != nil {
 		return nil, err
 	}

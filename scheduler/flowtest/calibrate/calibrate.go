@@ -55,7 +55,7 @@ func ReadLabels(r io.Reader) (labels []Label, err error) {
 	in.Buffer(nil, maxLine)
 	var problems []error
 	for line := 1; in.Scan(); line++ {
-		text := bytes.TrimSpace(bytes.TrimPrefix(in.Bytes(), []byte("\uFEFF")))
+		text := bytes.TrimSpace(value.WithoutMark(in.Bytes()))
 		if len(text) == 0 {
 			continue
 		}

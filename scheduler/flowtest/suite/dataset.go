@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"bytes"
 	"iter"
 	"math/rand/v2"
 	"path/filepath"
@@ -18,24 +17,24 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/files"
 )
 
-// readDataset reads the file of the dataset, and takes its sample.
-func (r *reader) readDataset() {
+// readDataset reads the file of the dataset, and takes its sample. It reports false for a text in
+// another encoding: nothing can be said of its columns.
+func (r *reader) readDataset() bool {
 	k := r.keys.Dataset
 	if k == nil {
-		return
+		return true
 	}
 	path, content, err := r.folder().Read(k.File)
 	if err != nil {
 		r.report("/dataset/file", wording.Say("cannot read the dataset %s: %w", k.File, calls.WithoutPath(err)), files.Hint(err))
-		return
+		return true
 	}
 	r.dataFiles[path] = true
-	if !r.checkText(path, content) {
-		r.data.rows = []*datasetRow{}
-		return
-	}
-	d := &datasetFile{path: path, content: bytes.TrimPrefix(content, []byte("\ufeff"))}
+	d := &datasetFile{path: path, content: value.WithoutMark(content)}
 	d.columnAt = map[string]flow.Position{}
+	if !r.checkText(path, content) {
+		return false
+	}
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
 		d.readCSV()
@@ -45,7 +44,7 @@ func (r *reader) readDataset() {
 		d.readYAML()
 	default:
 		r.report("/dataset/file", wording.Say("a dataset is a file of CSV, JSON lines or YAML, not %s", filepath.Base(path)), wording.Say("call it NAME.csv, NAME.jsonl or NAME.yaml"))
-		return
+		return true
 	}
 	if len(d.rows) == 0 && d.problems == nil {
 		d.report(1, 1, wording.Say("the dataset has no rows"), wording.Text{})
@@ -54,12 +53,13 @@ func (r *reader) readDataset() {
 	r.data = d.dataset
 	if len(r.data.rows) == 0 {
 		r.data.rows = []*datasetRow{}
-		return
+		return true
 	}
 	r.data.nameRows()
 	r.checkColumns(k)
 	r.checkUnusedColumns(k)
 	r.takeSample(k)
+	return true
 }
 
 // checkColumns reports columns that the file names and the dataset does not have.

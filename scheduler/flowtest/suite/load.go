@@ -96,7 +96,9 @@ func (r *reader) read(ctx context.Context, src []byte) *Suite {
 	if len(r.flows) == 0 {
 		return nil
 	}
-	r.readDataset()
+	if !r.readDataset() {
+		return nil
+	}
 	r.parseChecks(doc)
 	if !fits {
 		return nil

@@ -64,7 +64,7 @@ func (r *reader) readMemoryFile(pointer, file string) (records []*memoryRecord) 
 		return nil
 	}
 	line := 0
-	for text := range bytes.Lines(bytes.TrimPrefix(content, []byte("\ufeff"))) {
+	for text := range bytes.Lines(value.WithoutMark(content)) {
 		line++
 		text = bytes.TrimSpace(text)
 		if len(text) == 0 {

@@ -18,7 +18,7 @@ import (
 // parse parses the text and returns its value, in which checks are left out: package check reads them.
 func (r *reader) parse(src []byte) (doc value.Value, ok bool) {
 	r.places = flow.NewPlaces(r.shown, src)
-	root, err := yaml.Parse([]byte(strings.TrimPrefix(string(src), "\ufeff")))
+	root, err := yaml.Parse(src)
 	if err != nil {
 		r.reportYAML(err)
 		return doc, false

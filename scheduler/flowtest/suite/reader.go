@@ -1,9 +1,9 @@
 package suite
 
 import (
-	"bytes"
+	"path/filepath"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -84,18 +84,17 @@ func (r *reader) position(n *yaml.Node, offset int) flow.Position {
 // folder returns where the files begin that the test file names.
 func (r *reader) folder() files.Folder { return files.Folder{Dir: r.dir, Root: r.loader.Root} }
 
-// checkText reports whether a file of data is UTF-8, and adds a problem at the first place that is not. A file of UTF-16 has zero bytes.
+// checkText reports whether a file of data is UTF-8, and adds a problem at the first place that is not.
 func (r *reader) checkText(path string, content []byte) bool {
-	at := value.FindInvalidUTF8(content)
-	if zero := bytes.IndexByte(content, 0); at < 0 {
-		at = zero
-	}
-	if at < 0 {
+	wrong := value.FindEncodingError(content)
+	if wrong == nil {
 		return true
 	}
-	before := content[:at]
-	pos := flow.Position{File: path, Line: 1 + bytes.Count(before, []byte("\n")), Col: 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])}
-	r.reportOnce(pos, wording.Say("the text is not UTF-8"), wording.Say("save the file as UTF-8, in a spreadsheet as CSV UTF-8"))
+	message, hint := wrong.Text()
+	if strings.EqualFold(filepath.Ext(path), ".csv") {
+		hint = wording.Say("save it as UTF-8; Excel calls that CSV UTF-8")
+	}
+	r.reportOnce(flow.Position{File: path, Line: wrong.Line, Col: wrong.Col}, message, hint)
 	return false
 }
 

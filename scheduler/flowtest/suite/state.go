@@ -98,7 +98,7 @@ func (r *reader) foldEvents(path string, content []byte) (record *journal.RunSta
 	record = journal.NewRunState()
 	hint := wording.Say("write it with: scheduler runs events RUN > %s", filepath.Base(path))
 	line := 0
-	for text := range bytes.Lines(bytes.TrimPrefix(content, []byte("\ufeff"))) {
+	for text := range bytes.Lines(value.WithoutMark(content)) {
 		line++
 		if len(bytes.TrimSpace(text)) == 0 {
 			continue

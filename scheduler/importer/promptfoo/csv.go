@@ -1,7 +1,6 @@
 package promptfoo
 
 import (
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -36,7 +35,11 @@ func (r *reader) readCSV(s *importer.Source, n *yaml.Node, file string) {
 
 // csvNode returns the rows of a file as a list of maps, each cell with its place.
 func csvNode(data []byte) (*yaml.Node, error) {
-	in := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))
+	text, err := value.DecodeText(data)
+	if err != nil {
+		return nil, err
+	}
+	in := csv.NewReader(strings.NewReader(text))
 	in.TrimLeadingSpace = true
 	header, err := in.Read()
 	if err != nil {

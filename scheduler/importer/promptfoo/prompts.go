@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -96,14 +97,19 @@ func (r *reader) readPromptFile(n *yaml.Node, label, file string) {
 		r.missPrompt(n, label, wording.Say("%s makes the prompt by code: write it as a template in the flow", file))
 		return
 	}
+	all, err := value.DecodeText(data)
+	if err != nil {
+		r.missPrompt(n, label, wording.Say("%s was not read: %w", file, err))
+		return
+	}
 	r.main.Keep(n)
 	if isChatFile(at) { // --- is no separator there
-		if m := r.readMessages(n, string(data)); m != nil {
+		if m := r.readMessages(n, all); m != nil {
 			r.prompts = append(r.prompts, &promptText{label: label, messages: m})
 		}
 		return
 	}
-	for part := range strings.SplitSeq(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n---\n") {
+	for part := range strings.SplitSeq(strings.ReplaceAll(all, "\r\n", "\n"), "\n---\n") {
 		part = strings.TrimSpace(part)
 		if part == "" {
 			continue

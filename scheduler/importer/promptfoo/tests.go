@@ -1,11 +1,9 @@
 package promptfoo
 
 import (
-	"bytes"
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -195,12 +193,16 @@ func (r *reader) readVars(s *importer.Source, t *test, n *yaml.Node) {
 				t.lose(key)
 				continue
 			}
-			if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-				s.Drop(node, wording.Say("the file is not a text"))
+			text, err := value.DecodeText(data)
+			if strings.Contains(text, "\x00") {
+				err = wording.Errorf("the file is not a text")
+			}
+			if err != nil {
+				s.Drop(node, wording.Say("%s was not read: %w", r.shown(file), err))
 				t.lose(key)
 				continue
 			}
-			v = value.OfString(string(data))
+			v = value.OfString(text)
 			s.Change(node, wording.Say("the text of the file is in the test file"))
 		} else if isText && strings.Contains(text, "{{") {
 			s.Change(node, wording.Say("a value is not a template here: it stays as it is written"))
