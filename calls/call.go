@@ -67,6 +67,9 @@ type Info struct {
 	// UsesLLM reports whether Exec asks the model. With LLMOptional it does so only for some
 	// parameters, and works without a model for others.
 	UsesLLM, LLMOptional bool
+	// OmitsUnknown reports whether the output of a call that asks the model has values only, as that of slot: what the
+	// model did not know is left out. Other models may write "N/A" there, which does not count as known data.
+	OmitsUnknown bool
 	// Stores reports whether the call keeps what it is given beyond the run: parameters with a
 	// secret in them are refused.
 	Stores bool
@@ -168,9 +171,10 @@ type Definition struct {
 	// Texts are those that the call has in each language.
 	Texts []Texts
 	// TakeMessage adds a message of the user, who has answered in words what a step of the call waited
-	// for, to the step's params; the call reads it when the step runs again. ok is false for params
+	// for, to the step's params; the call reads it when the step runs again. asked is the question that the user
+	// read, "" if it is not known. ok is false for params
 	// with which it reads none, such as those of a check without a model. nil: the call takes values only.
-	TakeMessage func(params value.Value, message string) (with value.Value, ok bool)
+	TakeMessage func(params value.Value, asked, message string) (with value.Value, ok bool)
 	// Origins returns where the text was taken from that a finished step has at a JSON
 	// pointer, which begins with /input or /output: what the call passes on of its
 	// parameters. It is asked when people want to know, so that a run pays nothing for

@@ -49,6 +49,9 @@ type StepExecutor struct {
 	Hidden *secret.Set
 	// Language is the language of flows that name none.
 	Language string
+	// Question returns the words in which people are asked for a place: a model that reads their answer is told them.
+	// nil: it is not told.
+	Question func(language string, place journal.AskedPlace) string
 	// NewRunID makes the id of a run; nil makes a UUID of version 7.
 	NewRunID func() string
 	// Seed, with the step's id and the item's index, seeds the random numbers that a

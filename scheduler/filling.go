@@ -7,6 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/guess"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -33,9 +34,9 @@ func (t *task) fillParams(ctx context.Context) error {
 	}
 	info, language := t.step.Def.Info, t.vars.Language
 	whole := overlaySchema(info.DescribeIn(language, wanted.Doc()), t.step.OverrideInput)
-	params, err := t.withAnswers(def, value.OfMap(value.Pairs(
-		"data", t.params, "current_schema", describeSchema(whole, info.Summary.In(language)),
-	)))
+	filling := value.Pairs("data", t.params, "current_schema", describeSchema(whole, info.Summary.In(language)))
+	t.addGuesses(ctx, filling, "")
+	params, err := t.withAnswers(def, value.OfMap(filling))
 	if err != nil {
 		return err
 	}
@@ -49,6 +50,30 @@ func (t *task) fillParams(ctx context.Context) error {
 		return err
 	}
 	return t.checkRemaining(output)
+}
+
+// addGuesses tells the call slot which values of its data a model has written; root is the pointer of the data in what the
+// flow has under with.
+func (t *task) addGuesses(ctx context.Context, params *value.Map, root string) {
+	place := guess.Place{Flow: t.run.flow, Step: t.step, Outer: t.run.outerPlace()}
+	var inData []string
+	for _, pointer := range place.Pointers(ctx, t.step.With, t.scope(ctx)) {
+		below, isInside := strings.CutPrefix(pointer, root)
+		if isInside && (below == "" || below[0] == '/') {
+			inData = append(inData, below)
+		}
+	}
+	if len(inData) > 0 {
+		params.Set("from_model", value.Must(inData))
+	}
+}
+
+// outerPlace returns the step that runs the flow of the run; nil for the whole run.
+func (r *run) outerPlace() *guess.Place {
+	if r.outer == nil {
+		return nil
+	}
+	return &guess.Place{Flow: r.outer.run.flow, Step: r.outer.step, Outer: r.outer.run.outerPlace()}
 }
 
 // checkFilled returns an error where the text of a template was filled in: only the flow has it.

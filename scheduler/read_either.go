@@ -28,7 +28,7 @@ func readEither(w *journal.WaitingFor, either []journal.AskedPlace, text string)
 		answer.Value, err = ReadText(s, text)
 		switch {
 		case err != nil:
-		case place.IsFreeText() || schema.TypeName(place.Schema) == "":
+		case place.IsFreeText():
 			free = append(free, answer)
 		default:
 			exact = append(exact, answer)

@@ -35,7 +35,7 @@ func TestMembersAskedByName(t *testing.T) {
 			[][2]string{{"/card", "4242"}, {"/code", "soon"}, {"/code", "7"}}, `{"card":"4242","code":7}`,
 		},
 		{
-			"one of two, read by the model", contact, []string{"{}", `{"/email": "me@x.org"}`},
+			"one of two, read by the model", contact, []string{"{}", `{"/name": "Lin"}`, `{"/email": "me@x.org"}`},
 			[][2]string{{"/name", "Lin"}, {"/email|/phone", "my mail is me@x.org"}}, `{"name":"Lin","email":"me@x.org"}`,
 		},
 		{

@@ -23,7 +23,7 @@ func (e *StepExecutor) readMessages(r *run, state *journal.RunState, answers []A
 		if a.Message == "" {
 			continue
 		}
-		if state.State != journal.RunWaiting { // it was cancelled, or failed
+		if !state.TakesAnswers() { // it was cancelled, or failed
 			return nil, calls.Errorf(calls.Invalid, "the run %s does not wait any more: it is %s", r.vars.Run.ID, state.State)
 		}
 		if a.Seen != 0 && a.Seen != state.LastSeq {
@@ -36,7 +36,7 @@ func (e *StepExecutor) readMessages(r *run, state *journal.RunState, answers []A
 		a.Step = w.Step
 		canRead := e.canReadMessage(r, state.Step(w.Step), a.Message)
 		typed, isValue := e.readTyped(r, state, w, a)
-		isValue = isValue && !(canRead && mayHoldMore(w, typed))
+		isValue = isValue && !(canRead && mustBeRead(w, typed, a.Message))
 		switch {
 		case isValue:
 			read[i] = typed
@@ -69,10 +69,10 @@ func (e *StepExecutor) canReadMessage(r *run, st *journal.StepState, message str
 		if !ok || def.TakeMessage == nil {
 			return false
 		}
-		_, ok = def.TakeMessage(value.OfMap(nil), message)
+		_, ok = def.TakeMessage(value.OfMap(nil), "", message)
 		return ok
 	}
-	_, ok = def.TakeMessage(st.Params, message)
+	_, ok = def.TakeMessage(st.Params, "", message)
 	return ok
 }
 
@@ -106,22 +106,15 @@ func (e *StepExecutor) readTyped(r *run, state *journal.RunState, w *journal.Wai
 	return typed, e.checkAnswersWithSlot(r, state, notes) == nil
 }
 
-// mayHoldMore reports whether a text in words was taken for the first of several values although it may
-// hold others too: "Lin Chen, lin@example.com" as a name. Once a model has looked at such a text in vain it
-// is the value.
-func mayHoldMore(w *journal.WaitingFor, typed Answer) bool {
-	place, hasOthers := w.AskedPlace(), len(w.Pointers()) > 1
-	for _, one := range place.Either {
-		if one.Pointer == typed.Pointer {
-			place, hasOthers = one, true
-		}
+// mustBeRead reports whether a message that was taken for a value is to be read by a model all the same: any text fits the
+// place, and this one may be a question ("why?"), a refusal ("skip"), a sentence ("It is Lin") or several values. Once
+// a model has looked at such a text in vain it is the value, unless it plainly answers nothing.
+func mustBeRead(w *journal.WaitingFor, typed Answer, message string) bool {
+	place := w.Place(typed.Pointer)
+	if asked := w.AskedPlace(); asked.Pointer == typed.Pointer {
+		place = asked
 	}
-	isFree := typed.Value.Kind() == value.String && place.Pointer == typed.Pointer && place.IsFreeText()
-	if !isFree || w.Unread || !hasOthers {
-		return false
-	}
-	text, _ := typed.Value.Str()
-	return strings.ContainsFunc(strings.TrimSpace(text), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:，；：、。", r) })
+	return place.IsFreeText() && (!w.Unread || schema.IsNoAnswer(message) || schema.IsQuestion(message))
 }
 
 // ReadText finds the value that a text means to a schema, as people write it: a number, a date, yes or 是, the

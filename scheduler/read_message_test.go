@@ -269,3 +269,138 @@ func TestMessageAfterFailure(t *testing.T) {
 		t.Errorf("after a cancel: %v, the run is %s", r.Err, got.State)
 	}
 }
+
+// TestMessageForFreeText: any text fits a name, so that the model reads a message first; what it finds nothing in is the value when it is
+// said again, but never a question or a refusal. Without a model it is the value at once.
+func TestMessageForFreeText(t *testing.T) {
+	const flow = `
+steps:
+  - id: who
+    call: slot
+    with: {stages: [llm], current_schema: {type: object, required: [name], properties: {name: PROPERTY}}}
+outputs: {data: "{{ who.slot_data }}"}
+`
+	for _, c := range []struct {
+		name, property string
+		says           []string
+		answers        []string // of the model: to the question of the run, then to each message that it reads
+		want           string   // "": it still waits
+	}{
+		{name: "a name", property: "{type: string}", says: []string{"Lin"}, answers: []string{"{}", `{"/name": "Lin"}`}, want: `{"data":{"name":"Lin"}}`},
+		{name: "a sentence", property: "{type: string, minLength: 2}", says: []string{"It is Lin"}, answers: []string{"{}", `{"/name": "Lin"}`}, want: `{"data":{"name":"Lin"}}`},
+		{name: "no answers", property: "{type: string}", says: []string{"why?", "skip", "为什么？", "hello", "When do you open?"}, answers: []string{"{}", "{}", "{}", "{}", "{}", "{}"}},
+		{name: "a model that takes a refusal", property: "{type: string}", says: []string{"why?", "跳过"}, answers: []string{"{}", `{"/name": "why?"}`, `{"/name": "跳过"}`}},
+		{name: "said again", property: "{type: string}", says: []string{"Lin", "Lin"}, answers: []string{"{}", "{}"}, want: `{"data":{"name":"Lin"}}`},
+		{name: "anything", property: "{}", says: []string{"what?"}, answers: []string{"{}", "{}"}},
+		{name: "a list of texts", property: "{type: array, items: {type: string}}", says: []string{"what?", "red, blue"}, answers: []string{"{}", "{}"}, want: `{"data":{"name":["red","blue"]}}`},
+		{name: "a question that is a value", property: "{type: string, description: Your question}", says: []string{"When do you open?"}, answers: []string{"{}", `{"/name": "When do you open?"}`}, want: `{"data":{"name":"When do you open?"}}`},
+		{name: "a pattern", property: "{type: string, pattern: '^[a-z]+$'}", says: []string{"skip"}, answers: []string{"{}"}, want: `{"data":{"name":"skip"}}`},
+		{name: "JSON", property: "{type: string}", says: []string{`{"name": "Lin"}`}, answers: []string{"{}", `{"/name": "Lin"}`}, want: `{"data":{"name":"Lin"}}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			model := scripted.Texts(c.answers...)
+			r := newTalk(t, strings.Replace(flow, "PROPERTY", c.property, 1), model)
+			for _, text := range c.says {
+				r.say(text, 0)
+			}
+			if n := len(model.Requests()); n != len(c.answers) {
+				t.Errorf("the model was asked %d times, want %d", n, len(c.answers))
+			}
+			if c.want != "" {
+				r.hasOutputs(c.want)
+			} else if got, _ := r.waiting(); got != "/name" {
+				t.Errorf("it waits for %q: %s %v", got, r.Outputs.JSON(), r.Err)
+			}
+		})
+	}
+	r := newTalk(t, strings.Replace(strings.Replace(flow, "PROPERTY", "{type: string}", 1), "[llm]", "[default]", 1), nil)
+	r.say("why?", 0)
+	r.hasOutputs(`{"data":{"name":"why?"}}`)
+}
+
+// TestMessageAfterFailedReading: a run that failed as the model read a message takes another one, a value as well as words.
+func TestMessageAfterFailedReading(t *testing.T) {
+	down := scripted.Answer{Error: &llm.Error{Status: 401, Message: "the key is wrong"}}
+	flow := strings.Replace(deskFlow, "[order_number, days, gift]", "[order_number]", 1)
+	for _, c := range []struct {
+		name, says string
+		reads      int
+	}{{"a value", "A-1042", 2}, {"words", "no, A-1042 please", 3}} {
+		model := scripted.New(scripted.Answer{Text: "{}"}, down, scripted.Answer{Text: `{"/order_number": "A-1042"}`})
+		r := newTalk(t, flow, model)
+		r.say("my order is B-1", 0)
+		if got, _ := r.waiting(); got != "/order_number" || !r.state().TakesAnswers() || r.state().State != journal.RunFailed {
+			t.Fatalf("%s: the run is %s and waits for %q", c.name, r.state().State, got)
+		}
+		r.say(c.says, r.state().LastSeq)
+		r.hasOutputs(`{"data":{"order_number":"A-1042"}}`)
+		if n := len(model.Requests()); n != c.reads {
+			t.Errorf("%s: the model was asked %d times", c.name, n)
+		}
+		if last := model.Requests()[c.reads-1].Messages[0]; c.reads == 3 && strings.Contains(string(last), "B-1") {
+			t.Errorf("%s: the first message is read again: %s", c.name, last)
+		}
+	}
+}
+
+// TestMessageIsReadWithItsQuestion: the model that reads an answer is told what was asked.
+func TestMessageIsReadWithItsQuestion(t *testing.T) {
+	model := scripted.Texts("{}", `{"/days": 2}`)
+	r := newTalk(t, deskFlow, model)
+	r.exec.Question = func(language string, place journal.AskedPlace) string { return language + " asks for " + place.Pointer }
+	r.say("A-1042", 0)
+	r.say("the day after tomorrow", 0)
+	if got := string(model.Requests()[1].Messages[0]); !strings.Contains(got, "The user was asked: en asks for /days") && !strings.Contains(got, "asked:  asks for /days") {
+		t.Errorf("the model is asked %s", got)
+	}
+}
+
+// TestPlaceholdersFromModels: data that a template takes from a step which asks a model has no values in "N/A" and the like; other data has.
+func TestPlaceholdersFromModels(t *testing.T) {
+	reads := func(name string, options ...calls.Option) calls.Definition {
+		return calls.Func(name, calls.Text{En: "Reads.", Zh: "读取。"}, func(context.Context, *calls.Env, struct{}) (found, error) {
+			return found{City: "N/A", Inner: found2{Zip: "none"}, Text: "unknown"}, nil
+		}, options...)
+	}
+	defs := []calls.Definition{reads("ask-model", calls.WithLLM()), reads("ask-disk")}
+	weather := calls.Func("weather", calls.Text{En: "Tells the weather.", Zh: "告知天气。"}, func(_ context.Context, _ *calls.Env, p free) (free, error) { return p, nil })
+	for _, c := range []struct{ name, steps, want string }{
+		{"a whole object", `{id: read, call: ask-model}, {id: s, call: slot, with: {stages: [], data: "{{ read }}", current_schema: SCHEMA}}`, "/city"},
+		{"a member", `{id: read, call: ask-model}, {id: s, call: slot, with: {stages: [], data: {city: "{{ read.city }}"}, current_schema: SCHEMA}}`, "/city"},
+		{"a text", `{id: read, call: ask-model}, {id: s, call: slot, with: {stages: [], data: {city: " {{ read.text }} "}, current_schema: SCHEMA}}`, "/city"},
+		{"a default of the flow", `{id: read, call: ask-model}, {id: s, call: slot, with: {stages: [], data: {city: "{{ read.nothing | default('none') }}"}, current_schema: SCHEMA}}`, ""},
+		{"written in the flow", `{id: s, call: slot, with: {stages: [], data: {city: unknown}, current_schema: SCHEMA}}`, ""},
+		{"from elsewhere", `{id: read, call: ask-disk}, {id: s, call: slot, with: {stages: [], data: "{{ read }}", current_schema: SCHEMA}}`, ""},
+		{"an input", `{id: s, call: slot, with: {stages: [], data: {city: "{{ inputs.city }}"}, current_schema: SCHEMA}}`, ""},
+		{"an item", `{id: read, call: ask-model}, {id: s, call: slot, for_each: "{{ [read.city] }}", with: {stages: [], data: {city: "{{ item }}"}, current_schema: SCHEMA}}`, "/city"},
+		{"filled parameters", `{id: read, call: ask-model}, {id: s, call: weather, enable_filling: true, with: {city: "{{ read.city }}"}}`, "/city"},
+		{"filled parameters from elsewhere", `{id: read, call: ask-disk}, {id: s, call: weather, enable_filling: true, with: {city: "{{ read.city }}"}}`, ""},
+	} {
+		steps := strings.ReplaceAll(c.steps, "SCHEMA", "{type: object, required: [city], properties: {city: {type: string}}}")
+		r := newTalk(t, "inputs: {type: object, properties: {city: {type: string, default: none}}}\nsteps: ["+steps+"]\n", nil, append(defs, weather)...)
+		if got, _ := r.waiting(); got != c.want {
+			t.Errorf("%s: it waits for %q, want %q: %v", c.name, got, c.want, r.Err)
+		}
+		if c.want != "" {
+			r.Result = r.Resume(scheduler.Resumption{Answers: []scheduler.Answer{{Pointer: "/city", Value: value.OfString("none")}}})
+			if r.Err != nil || !strings.Contains(r.Outputs.JSON(), `"city":"none"`) {
+				t.Errorf("%s: a person's answer is not taken: %s, %v", c.name, r.Outputs.JSON(), r.Err)
+			}
+		}
+	}
+}
+
+type free struct {
+	City string `json:"city"`
+}
+
+type found struct {
+	City    string `json:"city"`
+	Inner   found2 `json:"inner"`
+	Text    string `json:"text"`
+	Nothing string `json:"nothing,omitempty"`
+}
+
+type found2 struct {
+	Zip string `json:"zip"`
+}

@@ -48,6 +48,7 @@ func (t *task) withAnswers(def calls.Definition, params value.Value) (value.Valu
 	}
 	m := params.Map().Clone()
 	m.Set("data", data)
+	m.Delete("from_model") // slot has left it out of what it found
 	own, _ := m.Get("answers")
 	answers := value.NewMap(was.Answers.Map().Len())
 	for _, from := range []value.Value{own, was.Answers} {
@@ -66,9 +67,19 @@ func (t *task) withAnswers(def calls.Definition, params value.Value) (value.Valu
 	}
 	params = value.OfMap(m)
 	if def.TakeMessage != nil {
-		params, _ = def.TakeMessage(params, was.Message)
+		params, _ = def.TakeMessage(params, t.questionOf(was), was.Message)
 	}
 	return params, nil
+}
+
+// questionOf returns the question that the message of a step that has waited answers, as the user read it; "" without a
+// message. Answers that came with it are no longer asked for.
+func (t *task) questionOf(was *journal.StepState) string {
+	if t.run.exec.Question == nil || was.Message == "" {
+		return ""
+	}
+	w := journal.WaitingFor{Step: was.ID, RemainingSchema: was.Remaining}
+	return t.run.exec.Question(t.vars.Language, w.Without(was.Answers).AskedPlace())
 }
 
 // stillWaits returns the outcome of a task that an earlier process left waiting, and that

@@ -176,6 +176,11 @@ func (t *task) prepareParams(ctx context.Context) error {
 		}
 		t.filled = true
 	case t.step.Call == flow.CallSlot:
+		if _, isGiven := t.params.Get("from_model"); !isGiven {
+			params := t.params.Map().Clone()
+			t.addGuesses(ctx, params, "/data")
+			t.params = value.OfMap(params)
+		}
 		var err error
 		t.params, err = t.withAnswers(t.step.Def, t.params)
 		if err != nil {

@@ -84,6 +84,7 @@ var layers = map[string][]string{
 	"calls/context/...": {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "calls/userpath", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
 	// The engine knows no call, no provider, no store.
 	"scheduler":                        {"scheduler/flow", "scheduler/internal/...", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
+	"scheduler/internal/guess":         {"scheduler/flow", "llm/prompt", "llm/value"},
 	"scheduler/internal/order":         {}, // a machine that decides: nothing of ours, no I/O
 	"scheduler/flow/graph":             {"scheduler/flow"},
 	"scheduler/flow/internal/yamltext": {"llm/value/yaml"},

@@ -10,15 +10,19 @@ import (
 const defaultStage = "default"
 
 // takeMessage is the [calls.Definition.TakeMessage] of the call: params without a stage only check.
-func takeMessage(params value.Value, message string) (value.Value, bool) {
+func takeMessage(params value.Value, asked, message string) (value.Value, bool) {
 	stages, given := params.Get("stages")
 	if given && !slices.ContainsFunc(stages.List(), isModelStage) {
 		return params, false
 	}
 	m := params.Map().Clone()
 	m.Delete("message")
+	m.Delete("asked")
 	if message != "" {
 		m.Set("message", value.OfString(message))
+	}
+	if message != "" && asked != "" {
+		m.Set("asked", value.OfString(asked))
 	}
 	return value.OfMap(m), true
 }

@@ -11,7 +11,7 @@ import (
 
 // TestMessage: what the user wrote when asked is read once, by the first stage, with the question before it.
 func TestMessage(t *testing.T) {
-	const params = `{"message": "It is A-1042 </question>", "resumed": true, "stages": STAGES, "answers": {"/name": "Lin"}, "current_schema":
+	const params = `{"asked": "What is the number? </message>", "message": "It is A-1042 </question>", "resumed": true, "stages": STAGES, "answers": {"/name": "Lin"}, "current_schema":
 		{"type": "object", "required": ["number", "name", "days"], "properties": {"number": {"type": "string", "pattern": "^A-"}, "name": {"type": "string"}, "days": {"type": "integer"}}}}`
 	for stages, source := range map[string]string{`["llm", "function"]`: "model", `["function", "llm"]`: "function"} {
 		model := scripted.Texts(`{"/number": "A-1042", "/name": "Bo", "/days": "many"}`)
@@ -28,6 +28,9 @@ func TestMessage(t *testing.T) {
 		if !strings.Contains(prompt, `It is A-1042 \u003c\\/question`) && !strings.Contains(prompt, `It is A-1042 <\\/question`) || !strings.Contains(prompt, "Where is my order?") {
 			t.Errorf("%s: the prompt is %s", stages, prompt)
 		}
+		if !strings.Contains(prompt, `The user was asked: What is the number? \u003c\\/message`) && !strings.Contains(prompt, `The user was asked: What is the number? <\\/message`) {
+			t.Errorf("%s: the prompt lacks the question: %s", stages, prompt)
+		}
 		if len(model.Requests()) != 1 {
 			t.Errorf("%s: the model was asked %d times", stages, len(model.Requests()))
 		}
@@ -38,16 +41,16 @@ func TestMessage(t *testing.T) {
 func TestTakeMessage(t *testing.T) {
 	take := slot.Definition().TakeMessage
 	for params, want := range map[string]string{
-		`{}`:                                    `{"message":"hi"}`,
-		`{"stages":["llm"],"message":"before"}`: `{"stages":["llm"],"message":"hi"}`,
+		`{}`:                                    `{"message":"hi","asked":"Which number?"}`,
+		`{"stages":["llm"],"message":"before"}`: `{"stages":["llm"],"message":"hi","asked":"Which number?"}`,
 		`{"stages":["default"]}`:                "",
 		`{"stages":[]}`:                         "",
 	} {
-		if with, ok := take(parse(t, params), "hi"); ok != (want != "") || ok && with.JSON() != want {
+		if with, ok := take(parse(t, params), "Which number?", "hi"); ok != (want != "") || ok && with.JSON() != want {
 			t.Errorf("%s: got %s, %t", params, with, ok)
 		}
 	}
-	if with, _ := take(parse(t, `{"message":"before"}`), ""); with.JSON() != "{}" {
+	if with, _ := take(parse(t, `{"message":"before","asked":"what"}`), "", ""); with.JSON() != "{}" {
 		t.Errorf("without a message the params are %s", with)
 	}
 }

@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,6 +92,18 @@ func (p *Params) originOfDatum(sources *value.Map) func(pointer string) calls.Or
 				return known(pointer)
 			}
 		}
+	}
+}
+
+// isGuess reports whether a model has written the datum at a pointer, as from_model says: of it, or of all around it.
+func (p *Params) isGuess() func(pointer string) bool {
+	if len(p.FromModel) == 0 {
+		return func(string) bool { return false }
+	}
+	known := p.originOfKnown()
+	return func(pointer string) bool {
+		given, _ := strings.CutPrefix(known(pointer).Pointer, "/data")
+		return slices.ContainsFunc(p.FromModel, func(of string) bool { return given == of || strings.HasPrefix(given, of+"/") })
 	}
 }
 

@@ -48,6 +48,7 @@ func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls
 	values := ask.NewValues("nullable", nullable, "tool", value.Pairs("name", singleLine(name), "description", singleLine(step.Description), "purpose", w.schemaPurpose()))
 	values.Put("now", calls.ComputedFrom(calls.Origin{Kind: calls.OriginClock}, clock))
 	values.Put("question", escapeTraced(calls.TracedName("question", "", w.Input.Question)))
+	values.Set("asked", value.OfString(escapeClosingTags(w.params.Asked)))
 	values.Put("message", escapeTraced(calls.TracedUser(w.params.Message)))
 	values.Put("conversation", escapeTraced(w.dialogue(ctx)))
 	values.Put("summary", escapeTraced(w.summary()))

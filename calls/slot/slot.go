@@ -50,11 +50,12 @@ func Extended(kit Kit) calls.Definition {
 			En: "Fill data against a JSON Schema: from what is known, from the model, and say what is missing.",
 			Zh: "按照 JSON Schema 填充参数：取已知数据，向模型询问，并指出还缺少什么。",
 		},
-		Literal:     []string{"current_schema", "answers"},
-		Messages:    []string{"messages"},
-		UsesLLM:     true,
-		LLMOptional: true,
-		Examples:    examples(),
+		Literal:      []string{"current_schema", "answers"},
+		Messages:     []string{"messages"},
+		UsesLLM:      true,
+		LLMOptional:  true,
+		OmitsUnknown: true,
+		Examples:     examples(),
 	}, func(p *Params) { p.kit = &kit })
 	def.OutputFor = func(output, params value.Value) value.Value {
 		if wanted, _ := params.Get("current_schema"); wanted.Kind() == value.Object {
@@ -103,8 +104,8 @@ func (p Params) Validate() error {
 	return err
 }
 
-// newFilling starts a filling with the known data and the answers given.
-func (p Params) newFilling(now time.Time, language string) (*processor.Filling, error) {
+// newFilling starts a filling with the known data and the answers given. question is that of the user.
+func (p Params) newFilling(now time.Time, language, question string) (*processor.Filling, error) {
 	proc, err := p.newProcessor()
 	if err != nil {
 		return nil, err
@@ -123,7 +124,14 @@ func (p Params) newFilling(now time.Time, language string) (*processor.Filling, 
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "the data cannot be checked against current_schema: %w", err)
 	}
+	filling.Hear(question, p.Message)
+	if schema.IsNoAnswer(p.Message) {
+		filling.Refuse(p.Message)
+	}
 	filling.From(p.Sources)
+	if len(p.FromModel) > 0 || p.Sources.Len() > 0 {
+		filling.DropPlaceholders(p.isGuess())
+	}
 	if p.Answers.Len() > 0 {
 		filling.Take(value.OfMap(p.Answers), processor.User)
 	}
@@ -135,7 +143,7 @@ func (p Params) newFilling(now time.Time, language string) (*processor.Filling, 
 
 // Init finds what is missing, and what the model may know it from.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
-	filling, err := p.newFilling(vars.Now, vars.Language)
+	filling, err := p.newFilling(vars.Now, vars.Language, vars.Question)
 	if err != nil {
 		return Input{}, err
 	}
@@ -177,11 +185,10 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 
 // fill lets the stages fill in turn, and tells the user the data.
 func (p Params) fill(ctx context.Context, env *calls.Env, in Input, filled *filledText) (Output, error) {
-	filling, err := p.newFilling(env.Vars.Now, env.Vars.Language)
+	filling, err := p.newFilling(env.Vars.Now, env.Vars.Language, in.Question)
 	if err != nil {
 		return Output{}, err
 	}
-	filling.Hear(in.Question, p.Message)
 	w := &Work{Env: env, Input: in, Filling: filling, params: &p, filled: filled}
 	w.structured = w.newStructured()
 	for _, stage := range p.stagesToRun() {

@@ -96,12 +96,26 @@ func (p AskedPlace) Name() string {
 	return value.Unescape(p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:])
 }
 
-// IsFreeText reports whether any text of a length fits.
-func (p AskedPlace) IsFreeText() bool {
+// IsFreeText reports whether any text fits, or any list of texts: nothing but its length is bounded. A message of the
+// user that is no answer, for example "why?", would fit as well.
+func (p AskedPlace) IsFreeText() bool { return isFreeText(p.Schema) }
+
+func isFreeText(of value.Value) bool {
 	for _, key := range []string{"enum", "const", "format", "pattern", "oneOf", "anyOf", "allOf", "not"} {
-		if _, ok := p.Schema.Get(key); ok {
+		if _, ok := of.Get(key); ok {
 			return false
 		}
 	}
-	return schema.TypeName(p.Schema) == "string"
+	switch schema.TypeName(of) {
+	case "string":
+		return true
+	case "array":
+		items, _ := of.Get("items")
+		return isFreeText(items)
+	case "":
+		_, isTyped := of.Get("type")
+		_, hasMembers := of.Get("properties")
+		return !isTyped && !hasMembers
+	}
+	return false
 }

@@ -119,6 +119,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 	case FlowFailed:
 		s.Error, s.Reply = data.Error, data.Text
 		s.cancelRunning()
+		s.askAgain()
 	case FlowCancelled:
 		s.cancelRunning()
 	case FlowFinished:
@@ -131,6 +132,45 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 	if data.Usage != nil {
 		s.Usage = *data.Usage
 	}
+}
+
+// askAgain lets the steps wait again that could not read a message of the user, as the model failed, for example: another
+// message may answer them.
+func (s *RunState) askAgain() {
+	var again []WaitingFor
+	s.eachStep(func(st *StepState) {
+		if st.isStoppedReading() {
+			s.stopWaiting(st.ID)
+			w := NewWaitingFor("", st.ID, st.Found, st.Remaining, st.HasModelAnswer())
+			w.Whole = s.WantedSchema(st)
+			again = append(again, w)
+		}
+	})
+	s.asksAgain = len(again) > 0
+	if s.asksAgain {
+		s.Waiting = append(again, s.Waiting...)
+	}
+}
+
+// eachStep visits the steps and their items, in the order in which they began.
+func (s *RunState) eachStep(visit func(*StepState)) {
+	for _, st := range s.Steps {
+		visit(st)
+		for _, item := range st.Items {
+			visit(item)
+		}
+	}
+}
+
+// isStoppedReading reports whether a step that has waited failed, or was stopped, while it read a message of the user.
+func (st *StepState) isStoppedReading() bool {
+	isStopped := st.State == StepStatusFailed || st.State == StepStatusCancelled
+	return isStopped && st.Message != "" && !st.Found.IsNull()
+}
+
+// TakesAnswers reports whether people can answer the run: it waits, or has failed while it read an answer.
+func (s *RunState) TakesAnswers() bool {
+	return s.State == RunWaiting || s.State == RunFailed && s.asksAgain
 }
 
 // cancelRunning marks the steps that the end of the run left behind.
@@ -188,8 +228,9 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 		if data.Answers != nil {
 			st.addNewAnswers(*data.Answers, data.Masked)
 		}
+		st.Message = data.Message // it takes the place of one that could not be read
 		if data.Message != "" {
-			st.Message, st.HasNewAnswers = data.Message, true
+			st.HasNewAnswers = true
 		}
 	case StepSkipped:
 		st.State, st.Reason = StepStatusSkipped, data.Reason

@@ -98,6 +98,7 @@ type RunState struct {
 	// MaskedInputs are the places in the inputs that secrets were taken out of.
 	MaskedInputs []string `json:"-"`
 	byID         map[string]*StepState
+	asksAgain    bool // the run failed as a step read a message of the user
 }
 
 // StepState is one step, or one item of a for_each step, rebuilt from events. It belongs to a

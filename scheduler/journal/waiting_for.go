@@ -171,6 +171,22 @@ func (w WaitingFor) Name() wording.Text {
 	return wording.Say("%s for %s", w.Step, strings.Join(w.Pointers(), ", "))
 }
 
+// Without returns the step that waits without the places that there are answers for, by pointer.
+func (w WaitingFor) Without(answers value.Value) WaitingFor {
+	properties, _ := w.RemainingSchema.Get("properties")
+	open := properties.Map().Clone()
+	for pointer := range answers.Map().All() {
+		open.Delete(pointer)
+	}
+	if open.Len() == 0 || open.Len() == properties.Map().Len() {
+		return w
+	}
+	m := w.RemainingSchema.Map().Clone()
+	m.Set("properties", value.OfMap(open))
+	w.RemainingSchema = value.OfMap(m)
+	return w
+}
+
 // Pointers returns the places that values are wanted for, as JSON pointers into the
 // step's data; "" is the data as a whole.
 func (w WaitingFor) Pointers() []string {

@@ -54,15 +54,15 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if err != nil {
 		return nil, err
 	}
-	if p := notWaitingProblem(info); p != nil {
+	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if p := notWaitingProblem(info); p != nil && !details.State.TakesAnswers() {
 		return nil, p
 	}
 	if in.Body.Message != "" {
 		return s.replyToRun(ctx, in)
-	}
-	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), in.ID)
-	if err != nil {
-		return nil, err
 	}
 	answers, err := s.readAnswers(in, details.State.Waiting)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
@@ -175,5 +176,79 @@ func TestRepliesAtOnce(t *testing.T) {
 	})
 	if taken != 1 {
 		t.Errorf("%d messages were taken", taken)
+	}
+}
+
+// TestReplyAfterFailedReading: another message than the one that a model failed to read answers the same run, on each door.
+func TestReplyAfterFailedReading(t *testing.T) {
+	const session = `, "metadata": {"session": "s"}`
+	withUser := func(conversation, more string) string {
+		return strings.TrimSuffix(conversation, "]") + fmt.Sprintf(`,{"role": "user", "content": %q}]`, more)
+	}
+	for _, c := range []struct {
+		name string
+		more string // of each request
+		says func(first string) string
+	}{
+		{"both messages", "", func(first string) string { return withUser(messages("hi", first, "it is B1"), "it is A-1042") }},
+		{"both messages, a value", "", func(first string) string { return withUser(messages("hi", first, "it is B1"), "A-1042") }},
+		{"the last message alone", "", func(first string) string { return messages("hi", first, "it is A-1042") }},
+		{"a session", session, func(string) string { return messages("it is A-1042") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			down := scripted.Answer{Error: &llm.Error{Status: 401, Message: "the key is wrong"}}
+			model := scripted.New(scripted.Answer{Text: "{}"}, down, scripted.Answer{Text: `{"/order_no": "A-1042"}`})
+			f := serveFlow(t, "llm: slow\n"+fmt.Sprintf(replyFlow, "en", "llm", replies["a pattern"].property), model)
+			token := f.token("lin", store.RunsRead, store.RunsWrite)
+			first := f.chat(token, "ends", messages("hi"), c.more)
+			failed := f.chat(token, "ends", messages("hi", first.at(said), "it is B1"), c.more)
+			if failed.status != http.StatusBadGateway {
+				t.Fatalf("got %d %s", failed.status, failed.text)
+			}
+			last := f.chat(token, "ends", c.says(first.at(said)), c.more)
+			if last.at("/scheduler/run") != first.at("/scheduler/run") || last.at("/scheduler/state") != "finished" || last.at(said) != "done" {
+				t.Errorf("got %s", last.text)
+			}
+		})
+	}
+	for name, more := range map[string]string{"cancel": "", "cancel of a session": session} {
+		down := scripted.Answer{Error: &llm.Error{Status: 401, Message: "the key is wrong"}}
+		f := serveFlow(t, "llm: slow\n"+fmt.Sprintf(replyFlow, "en", "llm", replies["a pattern"].property), scripted.New(scripted.Answer{Text: "{}"}, down, scripted.Answer{Text: "{}"}))
+		token := f.token("lin", store.RunsRead, store.RunsWrite)
+		first := f.chat(token, "ends", messages("hi"), more)
+		f.chat(token, "ends", messages("hi", first.at(said), "it is B1"), more)
+		run := "/api/v1/runs/" + first.at("/scheduler/run")
+		if asked := f.do(token, "GET", run, ""); asked.at("/state") != "failed" || asked.at("/waiting/0/question") == "" {
+			t.Errorf("%s: the failed run is %s", name, asked.text)
+		}
+		cancelled := f.chat(token, "ends", withUser(messages("hi", first.at(said), "it is B1"), "cancel"), more)
+		next := f.chat(token, "ends", messages("hi", first.at(said), "cancel", cancelled.at(said), "hello"), more)
+		if cancelled.at(said) != "All right, I have stopped. Nothing more will be done." || next.at("/scheduler/run") == first.at("/scheduler/run") {
+			t.Errorf("%s: %s, then %s", name, cancelled.text, next.text)
+		}
+	}
+	down := scripted.Answer{Error: &llm.Error{Status: 401, Message: "the key is wrong"}}
+	f := serveFlow(t, "llm: slow\n"+fmt.Sprintf(replyFlow, "en", "llm", replies["a pattern"].property), scripted.New(scripted.Answer{Text: "{}"}, down))
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	run := "/api/v1/runs/" + f.chat(token, "ends", messages("hi"), "").at("/scheduler/run")
+	f.do(token, "POST", run+"/answers", `{"message": "it is B1"}`)
+	f.eventually("the failure", func() bool { return f.do(token, "GET", run, "").at("/state") == "failed" })
+	if r := f.do(token, "POST", run+"/answers", `{"message": "A-1042"}`); r.status != http.StatusAccepted {
+		t.Errorf("the API answers %d %s", r.status, r.text)
+	}
+	f.eventually("the end", func() bool { return f.do(token, "GET", run, "").at("/state") == "finished" })
+}
+
+// TestChatEndsWithUser: messages after the last one of the user would lose their place in the conversation, and are refused.
+func TestChatEndsWithUser(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	r := f.chat(token, "echo", messages("hello", "Hi, how"), "")
+	if r.status != http.StatusBadRequest || r.at("/error/param") != "messages[1]" || !strings.Contains(r.text, "end with a message of the user") {
+		t.Errorf("an assistant's message at the end: %d %s", r.status, r.text)
+	}
+	r = f.chat(token, "echo", `[{"role": "user", "content": "hello"}, {"role": "system", "content": "Be short."}]`, "")
+	if r.status != http.StatusOK || r.at(said) != "hello" {
+		t.Errorf("a system message at the end: %d %s", r.status, r.text)
 	}
 }

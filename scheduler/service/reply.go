@@ -50,7 +50,7 @@ func (e *NotWaitingError) Text() wording.Text {
 	return wording.Say("the run does not wait: it is %s", wording.Of(string(e.State)))
 }
 
-// Reply answers a run that waits with a message of the user, for every door that people write to: a word of
+// Reply answers a run that waits, or that failed while it read such a message, with a message of the user, for every door that people write to: a word of
 // [Parts] CancelWords cancels the run; a value of the place asked for is taken; another message is read with the model as the
 // run goes on; what no one can read makes the same question again. The error is a [*NotWaitingError] where the run
 // went on or ended meanwhile.
@@ -59,7 +59,7 @@ func (d *Dispatcher) Reply(ctx context.Context, p Principal, r ReplyRequest) (*R
 	if err != nil {
 		return nil, err
 	}
-	if details.State.State != journal.RunWaiting {
+	if !details.State.TakesAnswers() {
 		return nil, &NotWaitingError{details.State.State}
 	}
 	w := details.askedStep(r.Step)
@@ -67,7 +67,9 @@ func (d *Dispatcher) Reply(ctx context.Context, p Principal, r ReplyRequest) (*R
 		return nil, calls.Errorf(calls.Invalid, "the run %s waits for nothing that can be asked for here", r.Run)
 	}
 	if d.service.IsCancel(*w, r.Text) {
-		err := d.Cancel(ctx, p, r.Run)
+		if details.State.State == journal.RunWaiting {
+			err = d.Cancel(ctx, p, r.Run)
+		}
 		return &Reply{State: journal.RunCancelled, Text: d.service.wordingOf(details).Cancelled()}, err
 	}
 	answer := scheduler.Answer{Step: w.Step, Pointer: r.Pointer, Message: r.Text, Seen: cmp.Or(r.Seen, details.State.LastSeq)}
@@ -89,7 +91,7 @@ func (d *Dispatcher) askAgain(ctx context.Context, p Principal, r ReplyRequest) 
 		return nil, err
 	}
 	w := details.askedStep(r.Step)
-	if details.State.State != journal.RunWaiting || w == nil {
+	if !details.State.TakesAnswers() || w == nil {
 		return nil, &NotWaitingError{details.State.State}
 	}
 	w.Unread = r.Seen == 0 || r.Seen == details.State.LastSeq
@@ -161,6 +163,11 @@ func (s *Service) CancelledText(details *RunDetails) string { return s.wordingOf
 // UnfitText returns why a value is none for a place, in words of a language.
 func (s *Service) UnfitText(language string, w journal.WaitingFor, pointer string, v value.Value) string {
 	return s.wordingIn(language).Unfit(fieldOf(w.Place(pointer)), v)
+}
+
+// questionText is the Question of executors.
+func (s *Service) questionText(language string, place journal.AskedPlace) string {
+	return s.wordingIn(language).Question(fieldOf(place), false)
 }
 
 func fieldOf(place journal.AskedPlace) ask.Field {

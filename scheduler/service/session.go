@@ -43,6 +43,7 @@ type Session struct {
 }
 
 func (s *Service) newSession(e *scheduler.StepExecutor, f *flow.Flow, ephemeral bool, now time.Time) *Session {
+	e.Question = s.questionText
 	session := &Session{Flow: f, State: journal.NewRunState(), Ephemeral: ephemeral, service: s, executor: e}
 	memories := s.memories
 	if ephemeral || !now.IsZero() { // a store of its own: it has the clock of the run

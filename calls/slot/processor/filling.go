@@ -33,6 +33,7 @@ type Filling struct {
 	sources  map[string]Source // of whole values below a pointer
 	rejected []Rejection
 	heard    map[string]bool           // the words of the user, as [Filling.Hear] has them
+	refused  string                    // a message of the user that is no value, as normalWords has it
 	branches map[string]*schema.Schema // of unions, by their text
 }
 
@@ -121,7 +122,6 @@ func (f *Filling) From(sources *value.Map) {
 			f.sources[pointer] = Source(name)
 		}
 	}
-	f.dropPlaceholders()
 }
 
 // Clone returns a filling of the same data, which goes its own way from here.

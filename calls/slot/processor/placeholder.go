@@ -2,6 +2,7 @@ package processor
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -28,12 +29,23 @@ func (f *Filling) Hear(texts ...string) {
 	}
 }
 
+// Refuse notes a message of the user that answers nothing, such as "skip": a model that takes it for a value is wrong.
+func (f *Filling) Refuse(message string) { f.refused = normalWords(message) }
+
+// normalWords returns a text without the punctuation around it, in lower case.
+func normalWords(text string) string {
+	isEdge := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) }
+	return strings.ToLower(strings.TrimFunc(text, isEdge))
+}
+
 // isPlaceholder reports whether a value says only that it is not known. A text that the schema names, by
 // enum, const or default, is a value.
 func (f *Filling) isPlaceholder(v value.Value, place schema.Place) bool {
 	text, isText := v.Str()
 	word := strings.ToLower(strings.TrimRight(strings.TrimSpace(text), ".。")) // "Unknown." is one, too
-	if !isText || !slices.Contains(placeholders, word) || f.heard[word] {
+	isRefusal := f.refused != "" && normalWords(text) == f.refused
+	isUnknown := slices.Contains(placeholders, word) && !f.heard[word]
+	if !isText || !isRefusal && !isUnknown {
 		return false
 	}
 	return !slices.ContainsFunc(place.All, func(sub value.Value) bool {
@@ -53,23 +65,44 @@ func (*Filling) isFromModel(source Source) bool {
 	return !slices.Contains([]Source{Known, User, Default}, source)
 }
 
-// dropPlaceholders takes out of the data what a model wrote there for values that it did not know.
-func (f *Filling) dropPlaceholders() {
+// DropPlaceholders takes out of the data what a model wrote there for values that it did not know. isGuess reports whether
+// a model has written the value at a pointer; sources that name a model, as [Filling.From] has them, say so too.
+func (f *Filling) DropPlaceholders(isGuess func(pointer string) bool) {
 	dropped := false
-	for pointer, source := range f.sources {
-		v, ok := f.data.At(pointer)
-		tokens, err := parsePointer(pointer)
-		isMember := ok && err == nil && len(tokens) > 0 && f.isFromModel(source)
-		if !isMember || !f.isPlaceholder(v, f.p.schema.Describe(pointer)) {
-			continue
+	isModel := func(pointer string) bool { return f.isFromModel(f.sourceOf(pointer)) || isGuess(pointer) }
+	var cleaned func(v value.Value, pointer string) (value.Value, bool)
+	cleaned = func(v value.Value, pointer string) (value.Value, bool) {
+		switch v.Kind() {
+		case value.Object:
+			m := value.NewMap(v.Map().Len())
+			for name, member := range v.Map().All() {
+				if kept, ok := cleaned(member, pointer+"/"+value.Escape(name)); ok {
+					m.Set(name, kept)
+				}
+			}
+			return value.OfMap(m), true
+		case value.List:
+			items := []value.Value{}
+			for i, item := range v.List() {
+				if kept, ok := cleaned(item, pointer+"/"+strconv.Itoa(i)); ok {
+					items = append(items, kept)
+				}
+			}
+			return value.OfList(items...), len(items) > 0 || len(v.List()) == 0
+		case value.String:
+			place := f.p.schema.Describe(pointer)
+			isNamed := pointer != "" && len(place.All) > 0
+			if isNamed && f.isPlaceholder(v, place) && isModel(pointer) {
+				dropped = true
+				delete(f.sources, pointer)
+				return v, false
+			}
 		}
-		if above, _ := f.data.At(value.FormatPointer(tokens[:len(tokens)-1]...)); above.Kind() != value.Object {
-			continue
-		}
-		f.data, dropped = removeAt(f.data, tokens), true
-		delete(f.sources, pointer)
+		return v, true
 	}
+	data, _ := cleaned(f.data, "")
 	if dropped {
+		f.data = data
 		f.faults = f.findFaults(f.data)
 	}
 }

@@ -158,7 +158,7 @@ func (t *turn) answerRun(ctx context.Context) (*sdk.CallToolResult, error) {
 	if err != nil {
 		return failureResult(err, ""), nil
 	}
-	if details.State.State != journal.RunWaiting {
+	if !details.State.TakesAnswers() {
 		return failureResult(calls.Errorf(calls.Invalid, "the run does not wait: it is %s", details.State.State), t.run), nil
 	}
 	if in.Message != "" && len(in.Answers) == 0 {

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -101,20 +102,51 @@ func (in *request) lastQuestion() int {
 	return -1
 }
 
+// askedEnd returns the number of messages up to the assistant's last one, if only the user has said something since; else 0. A
+// client that got an error instead of a reply sends what its user said then and what they say now: it is 2 of (user, assistant, user
+// "It is A1042", user "A-1042").
+func (in *request) askedEnd() int {
+	list := in.messages.List()
+	n := len(list)
+	for n > 0 && roleOf(list[n-1]) == "user" {
+		n--
+	}
+	isAsked := n > 0 && n < len(list) && roleOf(list[n-1]) == "assistant"
+	if !isAsked {
+		return 0
+	}
+	return n
+}
+
 // answerEnd returns the number of messages up to the one that answers the assistant's last message; 0 where the last message is no
 // answer. A client that got an error may have added the same answer once more: those after the first are not counted. For
 // example, it is 3 of (user, assistant, user "7", user "7").
 func (in *request) answerEnd() int {
-	list := in.messages.List()
-	n := len(list)
-	for n > 1 && value.Equal(list[n-1], list[n-2]) {
-		n--
-	}
-	isAnswer := n > 1 && roleOf(list[n-1]) == "user" && roleOf(list[n-2]) == "assistant"
-	if !isAnswer {
+	if in.askedEnd() == 0 {
 		return 0
 	}
+	list := in.messages.List()
+	n := len(list)
+	for value.Equal(list[n-1], list[n-2]) {
+		n--
+	}
 	return n
+}
+
+// checkOrder refuses messages after the last one of the user: a flow answers that one, and its conversation is what came
+// before. A flow with an input messages gets them all as they are.
+func (in *request) checkOrder(f *flow.Flow) error {
+	list, at := in.messages.List(), in.lastQuestion()
+	if at < 0 || isInput(f, "messages") {
+		return nil
+	}
+	for i := at + 1; i < len(list); i++ {
+		if role := roleOf(list[i]); role != "system" && role != "developer" {
+			place := fmt.Sprintf("messages[%d]", i)
+			return NewError(http.StatusBadRequest, wording.Say("%s comes after the last message of the user, which is the one that the flow answers (end with a message of the user, or give the flow an input messages)", place), place, "invalid_value")
+		}
+	}
+	return nil
 }
 
 // flowInputs returns what the request passes to the flow: the inputs that a conversation has, and

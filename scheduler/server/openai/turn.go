@@ -124,6 +124,9 @@ func (t *turn) serve(ctx context.Context) error {
 	if err := t.checkFields(t.model.Flow); err != nil {
 		return err
 	}
+	if err := t.in.checkOrder(t.model.Flow); err != nil {
+		return err
+	}
 	waits, err := t.waitingRun(ctx)
 	if err != nil {
 		return err

@@ -6,29 +6,23 @@ import (
 	"net/http"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// waitingRun returns the run that waits for the user's message; nil for none. It is
-// found by the session, or by the conversation so far.
+// waitingRun returns the run that the user's message answers: one that waits, or that failed while it read the message before;
+// nil for none. It is found by the session, or by the conversation so far.
 func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	s := t.api.options.Service
 	if t.in.session != "" {
-		filter := journal.RunFilter{
-			States: []journal.RunStatus{journal.RunWaiting}, Flow: t.model.Flow.Name, Limit: 1,
-			Labels: map[string]string{journal.LabelSession: t.in.session, journal.LabelOrigin: service.StartedByOpenAI},
-		}
-		for info, err := range s.Runs(ctx, t.by.Principal, filter) {
-			return info, err
-		}
+		return t.waitingOfSession(ctx)
+	}
+	n := t.in.askedEnd()
+	if n < 2 {
 		return nil, nil
 	}
-	n := t.in.answerEnd()
-	if n < 3 {
-		return nil, nil
-	}
-	id, err := t.api.options.Store.Conversation(ctx, t.in.conversationKey(t.by, n-2))
+	id, err := t.api.options.Store.Conversation(ctx, t.in.conversationKey(t.by, n-1)) // of the request that was answered with the question
 	if err != nil || id == "" {
 		return nil, err
 	}
@@ -36,11 +30,51 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	if calls.KindOf(err) == calls.NotFound { // it was deleted
 		return nil, nil
 	}
-	if err != nil || info.State != journal.RunWaiting {
+	if err != nil {
+		return nil, err
+	}
+	return t.ifAsked(ctx, info)
+}
+
+// waitingOfSession is waitingRun for a request that names its session.
+func (t *turn) waitingOfSession(ctx context.Context) (*journal.RunInfo, error) {
+	filter := journal.RunFilter{
+		Flow: t.model.Flow.Name, Limit: 1,
+		Labels: map[string]string{journal.LabelSession: t.in.session, journal.LabelOrigin: service.StartedByOpenAI},
+	}
+	for _, states := range [][]journal.RunStatus{{journal.RunWaiting}, nil} { // else the newest, whatever became of it
+		filter.States = states
+		for info, err := range t.api.options.Service.Runs(ctx, t.by.Principal, filter) {
+			if err != nil {
+				return nil, err
+			}
+			return t.ifAsked(ctx, info)
+		}
+	}
+	return nil, nil
+}
+
+// ifAsked returns a run if the user can answer it, and nil otherwise.
+func (t *turn) ifAsked(ctx context.Context, info *journal.RunInfo) (*journal.RunInfo, error) {
+	if info.State != journal.RunFailed {
+		if info.State == journal.RunWaiting {
+			return info, nil
+		}
+		return nil, nil
+	}
+	left, err := t.api.options.Store.Conversation(ctx, givenUpKey(info.ID))
+	if err != nil || left != "" {
+		return nil, err
+	}
+	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
+	if err != nil || !details.State.TakesAnswers() {
 		return nil, err
 	}
 	return info, nil
 }
+
+// givenUpKey returns the key under which it is kept that the user wants no more of a run that has failed.
+func givenUpKey(run string) []byte { return hashOf(value.OfString("given up"), value.OfString(run)) }
 
 // answerField answers what the run asks for with the user's message, and goes on with the run.
 func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
@@ -74,6 +108,9 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 		return t.cancelIfLeft(ctx, err)
 	}
 	if reply.State == journal.RunCancelled {
+		if err := t.api.options.Store.PutConversation(ctx, givenUpKey(info.ID), info.ID); err != nil {
+			return err
+		}
 		t.out.addText(reply.Text)
 		return t.out.finishAnswer(nil, string(reply.State), reasonStop)
 	}
