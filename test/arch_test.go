@@ -142,7 +142,7 @@ var layers = map[string][]string{
 	"calls/memory/sqlite":      {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
 	// Where all parts meet. The commands know neither providers nor where things are stored.
 	"cmd/scheduler/wire":        {"calls/...", "cmd/scheduler/config", "cmd/scheduler/terminal", "llm/...", "plugins/host", "scheduler/..."},
-	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/..."},
+	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/...", "skills"},
 	"cmd/scheduler/chinesehelp": {"llm/value/wording"},
 	"cmd/scheduler/startup":     {},
 	"cmd/scheduler/worker":      {},
@@ -151,6 +151,7 @@ var layers = map[string][]string{
 	"cmd/scheduler/config":      {"calls", "calls/http/guard", "calls/mcp", "calls/memory", "calls/schema", "configs", "llm", "llm/value/...", "scheduler/flow"},
 	"configs":                   {},
 	"docs":                      {"llm/value/wording"},
+	"skills":                    {},
 }
 
 // messagesFolder has the languages of messages. All folders may import it, contracts too: it
@@ -378,7 +379,7 @@ func TestNothingHappensOnImport(t *testing.T) {
 const maxFiles = 40
 
 func TestFolders(t *testing.T) {
-	top := []string{"cmd", "scheduler", "calls", "plugins", "llm", "flows", "configs", "docs", "test"}
+	top := []string{"cmd", "scheduler", "calls", "plugins", "llm", "flows", "configs", "docs", "skills", "test"}
 	vague := []string{"pkg", "util", "utils", "common", "types", "helpers", "misc"}
 	for _, name := range tree(t) {
 		parts := strings.Split(path.Dir(name), "/")

@@ -55,7 +55,8 @@ func docsPages(t *testing.T) []string {
 	if errReadme != nil {
 		t.Fatal(errReadme)
 	}
-	return slices.Concat(pages, chinese, readme)
+	skill := filepath.Join(docs, "..", "skills", "scheduler", "SKILL.md")
+	return slices.Concat(pages, chinese, readme, []string{skill})
 }
 
 // TestDocs works through each guide as a reader would. A block that begins with the name of a file, as in "# hello.yaml",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/configs"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/skills"
 )
 
 // project is the new project that init writes.
@@ -72,14 +74,14 @@ func (a *app) initProject(dir string) error {
 		return err
 	}
 	for _, f := range files {
-		path := filepath.Join(dir, filepath.FromSlash(f.name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		target := filepath.Join(dir, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return exitError{exitFailed, err}
 		}
 		// O_EXCL: what somebody wrote stays.
-		out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
-			a.Tellf("kept    %s", path)
+			a.Tellf("kept    %s", target)
 			continue
 		}
 		if err != nil {
@@ -87,11 +89,11 @@ func (a *app) initProject(dir string) error {
 		}
 		_, err = out.Write(f.content)
 		if err := errors.Join(err, out.Close()); err != nil {
-			return exitError{exitFailed, wording.Errorf("writing %s: %w", path, err)}
+			return exitError{exitFailed, wording.Errorf("writing %s: %w", target, err)}
 		}
-		a.Tellf("created %s", path)
+		a.Tellf("created %s", target)
 	}
-	a.Tellf("\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain\n  scheduler test\n  scheduler serve --open", dir)
+	a.Tellf("\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain\n  scheduler test\n  scheduler serve --open\n\nYour own model: name its server in scheduler.yaml, as in scheduler help models.", dir)
 	return nil
 }
 
@@ -102,18 +104,23 @@ type projectFile struct {
 
 // projectFiles lists the files of a new project in the order they are written.
 func projectFiles() ([]projectFile, error) {
-	files := []projectFile{{"flow.schema.json", configs.FlowSchema}, {"test.schema.json", configs.TestSchema}}
-	err := fs.WalkDir(project, "project", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	files := []projectFile{{"schemas/flow.schema.json", configs.FlowSchema}, {"schemas/test.schema.json", configs.TestSchema}}
+	add := func(source fs.FS, folder string) error {
+		return fs.WalkDir(source, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			content, err := fs.ReadFile(source, name)
+			if name == "gitignore" { // a real .gitignore would hide files of this repository
+				name = ".gitignore"
+			}
+			files = append(files, projectFile{path.Join(folder, name), content})
 			return err
-		}
-		content, err := project.ReadFile(path)
-		name := path[len("project/"):]
-		if name == "gitignore" { // a real .gitignore would hide files of this repository
-			name = ".gitignore"
-		}
-		files = append(files, projectFile{name, content})
-		return err
-	})
-	return files, err
+		})
+	}
+	written, err := fs.Sub(project, "project")
+	if err != nil {
+		return nil, err
+	}
+	return files, errors.Join(add(written, ""), add(skills.Files, ".agents/skills"))
 }
