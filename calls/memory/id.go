@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -35,6 +36,26 @@ func NewID(kind Kind, now time.Time) string {
 func DeriveID(kind Kind, key string, at time.Time) string {
 	sum := sha256.Sum256([]byte(key))
 	return idOf(kind, at, uuid.UUID(sum[:16]))
+}
+
+// OwnID returns the id under which a memory of a user is kept that somebody names who sees that user's memories alone: the id
+// itself where it is of such a memory, else one derived from it. An id of another user and one that does not exist are treated alike, so that
+// nothing tells which of both it is; for example an import that is repeated saves the same memories again.
+func OwnID(ctx context.Context, store Loader, user, id string) (string, error) {
+	given, err := UUIDOf(MemoryID, id)
+	if err != nil {
+		return "", err
+	}
+	known, err := store.LoadMemory(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if known != nil && known.Context.UserID == user {
+		return id, nil
+	}
+	var ms [8]byte
+	copy(ms[2:], given[:6])
+	return DeriveID(MemoryID, user+"\x00"+given.String(), time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))), nil
 }
 
 // idOf returns an id with a UUID of version 7 (RFC 9562, 5.7) made of a time and of u.

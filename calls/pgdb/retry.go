@@ -115,3 +115,15 @@ func ofContext(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// CheckWritable returns an error where the database takes no changes, for example because it is a standby or its disk is full: it makes
+// a change that ends with its transaction.
+func (s *Store) CheckWritable(ctx context.Context) error {
+	return s.Write(ctx, Change{Do: func(c *Conn) error {
+		if _, err := c.Exec(ctx, "CREATE TEMPORARY TABLE scheduler_writable ON COMMIT DROP AS SELECT repeat('x', 8192) AS page"); err != nil {
+			return err
+		}
+		_, err := c.Exec(ctx, "SELECT pg_notify('scheduler_writable', '')")
+		return err
+	}})
+}

@@ -10,8 +10,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -140,6 +142,39 @@ func (s *Store) Checkpoint(ctx context.Context) error {
 		return nil
 	}
 	return s.Explain("shrinking", err)
+}
+
+// probeBytes is how much room the disk must have: enough for the events of a run.
+const probeBytes = 256 << 10
+
+// CheckWritable returns an error where nothing could be stored now: the disk is full, or the file was moved or cannot be written. A change
+// alone would not tell of a full disk, as the write-ahead log uses room again that it has.
+func (s *Store) CheckWritable(ctx context.Context) error {
+	err := s.Write(ctx, func(c *Conn) error {
+		var version int
+		_, err := c.QueryRow("PRAGMA user_version", nil, &version)
+		if err == nil {
+			err = c.Exec(fmt.Sprintf("PRAGMA user_version = %d", version))
+		}
+		return err
+	})
+	if err == nil {
+		err = s.Explain("writing to", probeRoom(filepath.Dir(s.options.File)))
+	}
+	return err
+}
+
+// probeRoom writes a file to a folder, and deletes it.
+func probeRoom(dir string) error {
+	f, err := os.CreateTemp(dir, ".room-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, probeBytes))
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 // CheckIntegrity looks for damage of the file as a whole. It reads all of it.

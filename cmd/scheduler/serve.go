@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -198,13 +199,19 @@ func isLoopback(addr net.Addr) bool {
 	return err == nil && at.Addr().IsLoopback()
 }
 
+// serverFolders returns the folders, beside those of flows, whose paths clients do not learn.
+func (a *app) serverFolders() []string {
+	home, _ := os.UserHomeDir() // "" is none
+	return []string{cmp.Or(a.settings.Root, "."), a.settings.StateDir, os.TempDir(), home}
+}
+
 // serverOptions puts the server together.
 func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 	language := a.settings.DefaultLanguage()
 	return server.Options{
-		Service: a.service, Store: s, Flows: c.Flows,
+		Service: a.service, Store: s, Flows: c.Flows, Folders: a.serverFolders(),
 		Limits:  service.Limits{Runs: c.MaxRuns, PerUser: c.MaxRunsPerUser, Queued: c.MaxQueued},
-		Recover: c.Recover, GiveUpAfter: time.Duration(c.GiveUpAfter), On: a.remoteName(), Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", Hosts: c.Hosts, Origins: c.CORSOrigins,
+		Recover: c.Recover, GiveUpAfter: time.Duration(c.GiveUpAfter), On: a.remoteName(), Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", BehindTLS: c.BehindTLS, Hosts: c.Hosts, Origins: c.CORSOrigins,
 		Edit: c.Edit, MaxBody: c.MaxBodyBytes(), Aliases: c.Aliases,
 		Prune:    server.Prune{OlderThan: time.Duration(c.Prune.OlderThan), Keep: c.Prune.Keep},
 		OpenAI:   openai.Settings{TasksLLM: c.OpenAI.TasksLLM, HoldRetries: c.OpenAI.OnRetry == "hold"},

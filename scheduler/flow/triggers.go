@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/scheduler/trigger"
@@ -10,6 +11,13 @@ import (
 type Triggers struct {
 	Schedules []*Schedule
 	Webhooks  []*Webhook
+}
+
+// AreOf reports whether all triggers begin runs of that user.
+func (t *Triggers) AreOf(user string) bool {
+	isOther := func(of string) bool { return of != user }
+	return !slices.ContainsFunc(t.Schedules, func(s *Schedule) bool { return isOther(s.User) }) &&
+		!slices.ContainsFunc(t.Webhooks, func(w *Webhook) bool { return isOther(w.User) })
 }
 
 // Schedule starts a run at times. It is part of a [Flow].

@@ -22,6 +22,8 @@ type Journal interface {
 	RunKeeper
 	// ID names the store, the same in every process that shares it.
 	ID(ctx context.Context) (string, error)
+	// CheckWritable returns an error where no run could be recorded now, for example because the disk is full.
+	CheckWritable(ctx context.Context) error
 	// Close releases what is still held, after what was accepted is committed.
 	Close() error
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -43,15 +44,43 @@ func (s *Server) checkReady(ctx context.Context, _ *none) (*body[healthBody], er
 	if s.dispatcher.IsStopping() {
 		return nil, newProblem(http.StatusServiceUnavailable, "stopping", wording.Say("the server is stopping"), wording.Text{})
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	err := errors.Join(s.options.Service.Ready(ctx), s.options.Store.Ping(ctx))
-	if err != nil {
+	if err := s.readiness.check(ctx); err != nil {
 		p := newProblem(http.StatusServiceUnavailable, "internal", wording.Say("runs cannot be recorded"), wording.Say("the log of the server tells more"))
 		s.options.Log.Error("not ready", "error", err)
 		return nil, p
 	}
 	return &body[healthBody]{healthBody{"ok"}}, nil
+}
+
+// readyMemory is how long the answer of a readiness check counts: everyone may ask, and to answer, the disk is written to.
+const readyMemory = time.Second
+
+// readiness asks the stores whether they take runs. Its zero value with do is ready; it is safe for concurrent use.
+type readiness struct {
+	do func(context.Context) error
+
+	asking sync.Mutex // held while the stores are asked; guards what follows
+	asked  time.Time
+	err    error
+}
+
+// check returns an error where no run could be recorded.
+func (r *readiness) check(ctx context.Context) error {
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	if !r.asked.IsZero() && time.Since(r.asked) < readyMemory {
+		return r.err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout) // others get the answer too
+	defer cancel()
+	r.err = r.do(ctx)
+	r.asked = time.Now()
+	return r.err
+}
+
+// checkStores returns an error where a store takes no changes.
+func (s *Server) checkStores(ctx context.Context) error {
+	return errors.Join(s.options.Service.CheckWritable(ctx), s.options.Store.CheckWritable(ctx))
 }
 
 // listTokens lists the tokens.

@@ -106,6 +106,30 @@ func (l *logins) loginEnded() <-chan struct{} {
 	return l.ended
 }
 
+// marksInterval is how often the store is asked whether another process has ended logins.
+const marksInterval = 250 * time.Millisecond
+
+// watchStore ends logins that another process on the store has ended, such as scheduler token revoke, until ctx ends.
+func (l *logins) watchStore(ctx context.Context) {
+	ticker := time.NewTicker(marksInterval)
+	defer ticker.Stop()
+	seen, isKnown := "", false
+	for {
+		mark, err := l.store.LoginsMark(ctx)
+		if err == nil { // requests tell of a store that is away
+			if isKnown && mark != seen {
+				l.endLogin()
+			}
+			seen, isKnown = mark, true
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
 // newCode returns a code that logs in once.
 func (l *logins) newCode() string {
 	code := rand.Text()

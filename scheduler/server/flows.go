@@ -56,7 +56,7 @@ type ProblemBody struct {
 func (s *Server) problemBodies(ctx context.Context, problems flow.Problems) []ProblemBody {
 	all := make([]ProblemBody, len(problems))
 	for i, p := range problems.ForReader(s.languageOf(ctx)) {
-		all[i] = ProblemBody{p.Pos.File, p.Pos.Line, p.Pos.Col, "error", p.Message, p.Hint}
+		all[i] = ProblemBody{s.folders.Hide(p.Pos.File), p.Pos.Line, p.Pos.Col, "error", s.folders.Hide(p.Message), s.folders.Hide(p.Hint)}
 		if p.Warning {
 			all[i].Severity = "warning"
 		}
@@ -69,14 +69,14 @@ type FlowItem struct {
 	Flow        string `json:"flow" doc:"The id of the flow."`
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
-	File        string `json:"file"`
+	File        string `json:"file" doc:"Its path below the folder of flows."`
 	Errors      int    `json:"errors" doc:"How many errors it has; with one it does not run."`
 	Warnings    int    `json:"warnings"`
 	Hash        string `json:"hash" doc:"The hash of all its files."`
 }
 
-func flowItemOf(f *service.LibraryFlow) FlowItem {
-	item := FlowItem{Flow: f.ID, File: f.File, Errors: len(f.Problems.Errors()), Warnings: len(f.Problems.Warnings()), Hash: f.Hash}
+func (s *Server) flowItemOf(f *service.LibraryFlow) FlowItem {
+	item := FlowItem{Flow: f.ID, File: s.folders.Hide(f.File), Errors: len(f.Problems.Errors()), Warnings: len(f.Problems.Warnings()), Hash: f.Hash}
 	if f.Flow != nil {
 		item.Name, item.Description = f.Flow.Name, f.Flow.Description
 	}
@@ -97,7 +97,7 @@ func (s *Server) listFlows(_ context.Context, in *Listing) (*body[page[FlowItem]
 		if len(items) == in.Limit {
 			return newPage(items, items[len(items)-1].Flow), nil
 		}
-		items = append(items, flowItemOf(f))
+		items = append(items, s.flowItemOf(f))
 	}
 	return newPage(items, ""), nil
 }
@@ -177,7 +177,7 @@ func (s *Server) getFlow(ctx context.Context, in *FlowID) (*getFlowOutput, error
 	if err != nil {
 		return nil, err
 	}
-	out := flowBody{FlowItem: flowItemOf(found), Steps: []stepItem{}, Triggers: []triggerItem{}, Problems: s.problemBodies(ctx, found.Problems)}
+	out := flowBody{FlowItem: s.flowItemOf(found), Steps: []stepItem{}, Triggers: []triggerItem{}, Problems: s.problemBodies(ctx, found.Problems)}
 	if f := found.Flow; f != nil {
 		out.ReadsConversation = service.ReadsConversation(f)
 		out.Language, out.Inputs, out.Model = f.Language, f.Inputs.Doc(), s.openai.IsModel(f)
@@ -227,7 +227,7 @@ func (s *Server) getSource(_ context.Context, in *FlowID) (*sourceOutput, error)
 	if err != nil {
 		return nil, err
 	}
-	return &sourceOutput{quotedTag(found.Hash), sourceBody{found.File, string(found.Source)}}, nil
+	return &sourceOutput{quotedTag(found.Hash), sourceBody{s.folders.Hide(found.File), string(found.Source)}}, nil
 }
 
 type putSourceInput struct {
@@ -251,7 +251,7 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceO
 	s.editing.Lock()
 	defer s.editing.Unlock()
 	if in.IfNoneMatch != "" {
-		return s.createFlow(in)
+		return s.createFlow(ctx, in)
 	}
 	found, err := s.library.Flow(in.Flow)
 	if err != nil {
@@ -268,11 +268,14 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceO
 	if err != nil {
 		return nil, err
 	}
-	if f == nil && !in.Force {
+	if f == nil && !mayForce(ctx, in) {
 		return nil, brokenFlow(problems)
 	}
 	if err := service.CheckFlowText(in.Body.Text); err != nil {
 		return nil, err // the flow could not be found again
+	}
+	if err := checkTriggers(principalOf(ctx), f, found.Flow); err != nil {
+		return nil, err
 	}
 	if err := replaceText(found.File, in.Body.Text); err != nil {
 		return nil, err
@@ -285,7 +288,7 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceO
 }
 
 // createFlow writes the file of a flow that does not exist. A text with errors is written with Force only.
-func (s *Server) createFlow(in *putSourceInput) (*putSourceOutput, error) {
+func (s *Server) createFlow(ctx context.Context, in *putSourceInput) (*putSourceOutput, error) {
 	if in.IfMatch != "" {
 		return nil, newProblem(http.StatusPreconditionFailed, "precondition",
 			wording.Say("If-Match and If-None-Match are both given"), wording.Say("send If-Match to replace a flow, If-None-Match: * to create one"))
@@ -298,8 +301,11 @@ func (s *Server) createFlow(in *putSourceInput) (*putSourceOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f == nil && !in.Force {
+	if f == nil && !mayForce(ctx, in) {
 		return nil, brokenFlow(problems)
+	}
+	if err := checkTriggers(principalOf(ctx), f, nil); err != nil {
+		return nil, err
 	}
 	err = s.library.Create(in.Flow, in.Body.Text)
 	if errors.Is(err, fs.ErrExist) {
@@ -312,7 +318,30 @@ func (s *Server) createFlow(in *putSourceInput) (*putSourceOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &putSourceOutput{http.StatusCreated, base + "/flows/" + url.PathEscape(found.ID), quotedTag(found.Hash), sourceBody{found.File, string(found.Source)}}, nil
+	return &putSourceOutput{http.StatusCreated, base + "/flows/" + url.PathEscape(found.ID), quotedTag(found.Hash), sourceBody{s.folders.Hide(found.File), string(found.Source)}}, nil
+}
+
+// mayForce reports whether a text with errors is saved. One of somebody who is bound to a user is not: its triggers cannot be read, and
+// they may begin runs once its errors are gone, for example when a missing file has come.
+func mayForce(ctx context.Context, in *putSourceInput) bool {
+	return in.Force && !principalOf(ctx).Bound
+}
+
+// checkTriggers refuses triggers of other users in a flow that somebody saves who is bound to one: they would begin runs as those
+// users, and triggers without a user begin runs that reach the memories of all. For the same reason a flow that has such triggers keeps its
+// steps. before is the flow as it was; nil for a new one, and where it has errors.
+func checkTriggers(p service.Principal, f, before *flow.Flow) error {
+	if !p.Bound {
+		return nil
+	}
+	if before != nil && !before.Triggers.AreOf(p.User) {
+		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the flow has triggers of others, and the token is bound to a user"), wording.Say("use one that is not"))
+	}
+	if !f.Triggers.AreOf(p.User) {
+		return newProblem(http.StatusUnprocessableEntity, string(calls.Invalid),
+			wording.Say("a trigger begins runs of another user than that of the token, or of none"), wording.Say("write user: %s in each trigger, or use a token that is not bound to a user", p.User))
+	}
+	return nil
 }
 
 // replaceText replaces the text of a file, which keeps its mode; a link leads to the file that is replaced.

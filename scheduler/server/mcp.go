@@ -56,7 +56,7 @@ func (s *Server) mcpCaller(r *request) mcp.Caller {
 	}
 	if s.page != nil {
 		scheme := "http://"
-		if r.http.TLS != nil {
+		if s.usesTLS(r.http) {
 			scheme = "https://"
 		}
 		by.Address = scheme + r.http.Host

@@ -3,6 +3,8 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"iter"
 	"net/http"
 	"slices"
@@ -474,14 +476,24 @@ func (s *Server) importMemories(ctx context.Context, in *importMemoriesInput) (*
 		return nil, bodyProblem(err)
 	}
 	defer func() { _ = closeFile() }() // it was only read
-	report, err := archive.ImportLines(ctx, p.Store, wording.Say("the body").In(s.languageOf(ctx)), file, archive.Options{Users: users, Session: in.Session})
+	report, err := archive.ImportLines(ctx, p.Store, wording.Say("the body").In(s.languageOf(ctx)), file, archive.Options{Users: users, Session: in.Session, OwnIDs: principalOf(ctx).Bound})
 	return &body[archive.Report]{report}, err
 }
 
-// bodyProblem returns why a body could not be read.
+// bodyProblem returns why a body could not be read or kept.
 func bodyProblem(err error) error {
-	if strings.Contains(err.Error(), "request body too large") {
+	var tooLarge *http.MaxBytesError
+	var ofDisk *fs.PathError
+	switch {
+	case errors.As(err, &tooLarge):
 		return newProblem(http.StatusRequestEntityTooLarge, "invalid", wording.Say("the body is too large"), wording.Say("send it in parts"))
+	case errors.As(err, &ofDisk):
+		return err
 	}
-	return err
+	return brokenBody()
+}
+
+// brokenBody is the answer to a body that breaks off, or is not framed as HTTP wants it: the fault of the client, not of the server.
+func brokenBody() *Problem {
+	return newProblem(http.StatusBadRequest, "invalid", wording.Say("the body breaks off or is damaged"), wording.Say("send the request again"))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -93,6 +94,18 @@ func (p *Problem) in(language string) *Problem {
 		f.Message = wording.Text{En: f.Message, Zh: f.chineseMessage}.In(language)
 		f.Words = wording.Text{En: f.Words, Zh: f.chineseWords}.In(language)
 		f.Hint = wording.Text{En: f.Hint, Zh: f.chineseHint}.In(language)
+	}
+	return &whole
+}
+
+// without returns the problem without the paths of folders.
+func (p *Problem) without(folders *folder.Hider) *Problem {
+	whole := *p
+	whole.Detail, whole.Hint = folders.Hide(p.Detail), folders.Hide(p.Hint)
+	whole.Errors = slices.Clone(p.Errors)
+	for i := range whole.Errors {
+		f := &whole.Errors[i]
+		f.Message, f.Hint, f.Words, f.File = folders.Hide(f.Message), folders.Hide(f.Hint), folders.Hide(f.Words), folders.Hide(f.File)
 	}
 	return &whole
 }

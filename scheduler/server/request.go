@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -18,6 +20,26 @@ type request struct {
 	user   string  // for the audit: the user that a run was begun for, with the scope runs:as
 	route  string
 	status int
+	// isBroken is set once the body has broken off, or was not framed as HTTP wants it.
+	isBroken bool
+}
+
+// bodyReader reads the body of a request, and notes there that it is broken.
+type bodyReader struct {
+	io.ReadCloser
+	request *request
+}
+
+// Read reads from the body.
+func (b bodyReader) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	var tooLarge *http.MaxBytesError
+	var late net.Error
+	isLate := errors.As(err, &late) && late.Timeout()
+	if err != nil && err != io.EOF && !isLate && !errors.As(err, &tooLarge) { //nolint:errorlint // readers return io.EOF itself
+		b.request.isBroken = true
+	}
+	return n, err
 }
 
 type requestKey struct{}
@@ -50,8 +72,11 @@ type recorder struct {
 	rc      *http.ResponseController
 }
 
-// WriteHeader notes the status.
+// WriteHeader notes the status. A broken body is the fault of the client, whereas the library takes it for one of the server.
 func (w *recorder) WriteHeader(status int) {
+	if status == http.StatusInternalServerError && w.request.isBroken {
+		status = http.StatusBadRequest
+	}
 	if w.request.status == 0 && status >= http.StatusOK {
 		w.request.status = status
 	}

@@ -78,7 +78,7 @@ func (s *Server) describeSchedule(ctx context.Context, one *triggers.Schedule) (
 	}
 	out := &scheduleBody{
 		ID: one.ID, Flow: one.Flow.ID, Name: one.Schedule.ID, Cron: one.Cron, Timezone: one.Plan.Zone().String(), User: one.User, Overlap: one.Overlap,
-		CatchUp: one.CatchUp, File: one.Pos.File, Line: one.Pos.Line, Paused: kept.Paused, Active: !s.options.NoTriggers, Next: []time.Time{}, Last: []*store.Fire{},
+		CatchUp: one.CatchUp, File: s.folders.Hide(one.Pos.File), Line: one.Pos.Line, Paused: kept.Paused, Active: !s.options.NoTriggers, Next: []time.Time{}, Last: []*store.Fire{},
 	}
 	if one.Jitter > 0 {
 		out.Jitter = one.Jitter.String()

@@ -8,12 +8,14 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/server/mcp"
 	"github.com/callnode/scheduler/scheduler/server/notify"
 	"github.com/callnode/scheduler/scheduler/server/openai"
@@ -45,6 +47,7 @@ func New(o Options) (*Server, error) {
 		}
 		s.options.Telemetry = own
 	}
+	s.folders = folder.NewHider(slices.Concat(o.Flows, o.Folders)...)
 	s.feed = newFeed(o.Service)
 	s.notifier = notify.New(notify.Options{
 		Targets: o.Notify, Service: o.Service, Store: o.Store, Log: o.Log, Client: o.Client, Clock: o.Clock,
@@ -57,6 +60,7 @@ func New(o Options) (*Server, error) {
 	}))
 	s.library = o.Service.NewLibrary(o.Flows)
 	s.logins, s.limits = newLogins(o.Store), newLimits()
+	s.readiness.do = s.checkStores
 	s.storeCheck = &storeCheck{ping: o.Store.Ping}
 	s.audit = &auditor{write: o.Store.AddAudit, log: o.Log}
 	s.hosts = newHostCheck("", o.Hosts)
@@ -64,7 +68,7 @@ func New(o Options) (*Server, error) {
 		Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log, Clock: o.Clock, Secret: o.Secret, Language: o.Language,
 	})
 	s.openai = openai.New(openai.Options{
-		Settings: o.OpenAI, Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log,
+		Settings: o.OpenAI, Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log, Folders: s.folders,
 	})
 	if o.Page != nil {
 		page, err := newUIPage(o.Page)
@@ -79,7 +83,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.mcp = mcp.New(mcp.Options{
 		Settings: o.MCP, Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Log: o.Log, Key: key,
-		Language: o.Language, Version: o.Version,
+		Language: o.Language, Version: o.Version, Folders: s.folders,
 	})
 	s.tests = o.Service.NewTests(o.Flows)
 	s.registerAll()
@@ -97,6 +101,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	var work sync.WaitGroup
 	work.Go(func() { s.dispatcher.Recover(background) })
 	work.Go(func() { s.audit.flushLoop(background) })
+	work.Go(func() { s.logins.watchStore(background) })
 	work.Go(func() { s.keepHouse(background) })
 	work.Go(func() { s.notifier.Run(background) })
 	work.Go(func() { s.feed.publishLoop(background, s.options.Log) })
@@ -195,7 +200,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rec.WriteHeader(http.StatusNoContent)
 		return
 	}
-	r.Body = http.MaxBytesReader(rec, r.Body, s.bodyLimit(r.Method, r.URL.Path))
+	r.Body = bodyReader{http.MaxBytesReader(rec, r.Body, s.bodyLimit(r.Method, r.URL.Path)), req}
 	s.mux.ServeHTTP(rec, r)
 }
 

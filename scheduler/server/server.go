@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/server/mcp"
 	"github.com/callnode/scheduler/scheduler/server/notify"
 	"github.com/callnode/scheduler/scheduler/server/openai"
@@ -33,6 +34,8 @@ type Options struct {
 	Log   *slog.Logger
 	// Flows are the folders of the flows that clients may name.
 	Flows []string
+	// Folders are further folders of the server, for example of its state: no answer to a client has their paths, or those of Flows.
+	Folders []string
 	// Limits bound the runs, Recover names the interrupted ones that are taken up.
 	Limits  service.Limits
 	Recover string
@@ -47,6 +50,8 @@ type Options struct {
 	// Hosts are further names of this server, Origins those of pages that may read its
 	// answers.
 	Hosts, Origins []string
+	// BehindTLS tells that clients come through a proxy that speaks TLS: cookies are Secure, and addresses begin with https.
+	BehindTLS bool
 	// Edit lets clients change flow files.
 	Edit bool
 	// Page has the files of the page for people, as package web has them; nil: none is served.
@@ -104,10 +109,12 @@ type Server struct {
 	logins     *logins
 	limits     *limits
 	storeCheck *storeCheck
+	readiness  readiness
 	feed       *feed
 	audit      *auditor
 	csrf       *http.CrossOriginProtection
 	hosts      *hostCheck
+	folders    *folder.Hider
 	page       *uiPage // nil: none is served
 	inFlight   keySet
 	editing    sync.Mutex // held while a flow file is replaced

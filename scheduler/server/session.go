@@ -21,10 +21,13 @@ func (s *Server) registerSessions() {
 	s.mux.HandleFunc("GET /login", s.handleLogin)
 }
 
+// usesTLS reports whether the client of a request speaks TLS: with the server, or with the proxy in front of it.
+func (s *Server) usesTLS(r *http.Request) bool { return r.TLS != nil || s.options.BehindTLS }
+
 // sessionCookie returns the cookie of a session; life below 0 deletes it.
-func sessionCookie(r *http.Request, text string, life time.Duration) *http.Cookie {
+func (s *Server) sessionCookie(r *http.Request, text string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
-		Name: cookieNameAt(r), Value: text, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		Name: cookieNameAt(r), Value: text, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, Secure: s.usesTLS(r), SameSite: http.SameSiteStrictMode,
 	}
 }
 
@@ -56,7 +59,7 @@ func (s *Server) handleLogin(w http.ResponseWriter, r *http.Request) {
 		s.writeProblem(w, r, problemOf(err))
 		return
 	}
-	http.SetCookie(w, sessionCookie(r, text, sessionLife))
+	http.SetCookie(w, s.sessionCookie(r, text, sessionLife))
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
@@ -87,13 +90,13 @@ func (s *Server) logIn(ctx context.Context, in *logInInput) (*cookieOutput, erro
 	}
 	requestOf(ctx).caller = newCaller(t)
 	text, err := s.createSession(ctx, t.ID)
-	return &cookieOutput{*sessionCookie(r, text, sessionLife)}, err
+	return &cookieOutput{*s.sessionCookie(r, text, sessionLife)}, err
 }
 
 // logOut ends the session of the cookie, if there is one.
 func (s *Server) logOut(ctx context.Context, _ *none) (*cookieOutput, error) {
 	req := requestOf(ctx)
-	out := &cookieOutput{*sessionCookie(req.http, "", -time.Second)}
+	out := &cookieOutput{*s.sessionCookie(req.http, "", -time.Second)}
 	if req.caller == nil || req.caller.session == "" {
 		return out, nil
 	}

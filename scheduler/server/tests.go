@@ -108,8 +108,8 @@ func (s *Server) listTests(ctx context.Context, in *Listing) (*body[page[testFil
 // describeTests returns a test file as lists have it.
 func (s *Server) describeTests(ctx context.Context, file *service.TestFile, last *service.LastResults) testFile {
 	item := testFile{File: file.Name, Problems: []testFileProblem{}, Cases: []testCase{}}
-	for _, p := range s.problemBodies(ctx, file.Problems) {
-		id, _ := s.library.IDOf(s.tests.PathOf(p.File))
+	for i, p := range s.problemBodies(ctx, file.Problems) {
+		id, _ := s.library.IDOf(s.tests.PathOf(file.Problems[i].Pos.File))
 		item.Problems = append(item.Problems, testFileProblem{p, id})
 	}
 	if file.Suite == nil {

@@ -67,6 +67,9 @@ func (s *Server) transformError(ctx huma.Context, _ string, v any) (any, error) 
 		p = e
 	case *huma.ErrorModel:
 		p = fromHuma(e)
+		if requestOf(ctx.Context()).isBroken && e.Status == http.StatusInternalServerError {
+			p = brokenBody()
+		}
 	default:
 		return v, nil
 	}
@@ -81,7 +84,7 @@ func (s *Server) transformError(ctx huma.Context, _ string, v any) (any, error) 
 
 // finishProblem returns a problem with the id of its request, and logs what is the server's fault.
 func (s *Server) finishProblem(ctx context.Context, p *Problem) *Problem {
-	whole := p.in(s.languageOf(ctx))
+	whole := p.in(s.languageOf(ctx)).without(s.folders)
 	id := requestOf(ctx).id
 	whole.Instance = "/requests/" + id
 	if p.Status == http.StatusInternalServerError {
@@ -98,7 +101,7 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, p *Problem
 	w.Header().Add("Vary", "Accept-Language")
 	w.Header().Set("Content-Language", s.languageOf(r.Context()))
 	if isOpenAI(r) {
-		p = p.in(s.languageOf(r.Context()))
+		p = p.in(s.languageOf(r.Context())).without(s.folders)
 		openai.NewError(p.Status, wording.Same(p.Detail), "", p.Kind).Write(w)
 		return
 	}

@@ -123,6 +123,15 @@ func (s *Service) Ready(ctx context.Context) error {
 	return err
 }
 
+// CheckWritable returns an error where no run could be recorded now, for example because the disk is full.
+func (s *Service) CheckWritable(ctx context.Context) error {
+	j, err := s.openJournal(ctx, true)
+	if err != nil {
+		return err
+	}
+	return markUnavailable(j.CheckWritable(ctx))
+}
+
 // StoreID returns the id of the journal, the same for all processes that share it. A journal
 // that is not there is made.
 func (s *Service) StoreID(ctx context.Context) (string, error) {

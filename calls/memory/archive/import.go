@@ -23,6 +23,8 @@ type Options struct {
 	Users memory.Users
 	// Session is that of lines that name none.
 	Session string
+	// OwnIDs is set where whoever imports sees the memories of the one user alone: see [memory.OwnID].
+	OwnIDs bool
 	// Progress may be nil.
 	Progress Progress
 }

@@ -54,7 +54,7 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 		return nil
 	}
 	now, read := time.Now(), 0
-	err = readLines(ctx, name, file, options, func(_ int, m memory.BaseMemory) error {
+	err = readLines(ctx, store, name, file, options, func(_ int, m memory.BaseMemory) error {
 		if !options.Users.Has(m.Context.UserID) {
 			return nil
 		}
@@ -94,7 +94,7 @@ func memoryExists(ctx context.Context, store Destination, id string) (bool, erro
 // who are not selected.
 func checkLines(ctx context.Context, store Destination, name string, file io.Reader, options Options) (n, others int, err error) {
 	owners := map[string]string{}
-	err = readLines(ctx, name, file, options, func(line int, m memory.BaseMemory) error {
+	err = readLines(ctx, store, name, file, options, func(line int, m memory.BaseMemory) error {
 		user, given := m.Context.UserID, m.ID != ""
 		if err := m.Normalize(m.Timestamp); err != nil {
 			return wrapLine(name, line, err)
@@ -131,7 +131,7 @@ func wrapLine(name string, line int, err error) error {
 }
 
 // readLines reads the memories of the lines; empty lines are skipped.
-func readLines(ctx context.Context, name string, file io.Reader, options Options, use func(line int, m memory.BaseMemory) error) error {
+func readLines(ctx context.Context, store Destination, name string, file io.Reader, options Options, use func(line int, m memory.BaseMemory) error) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for line := 1; lines.Scan(); line++ {
@@ -148,6 +148,15 @@ func readLines(ctx context.Context, name string, file io.Reader, options Options
 		m, err := options.parseLine(text)
 		if err != nil {
 			return wrapLine(name, line, err)
+		}
+		if options.OwnIDs && m.ID != "" {
+			m.ID, err = memory.OwnID(ctx, store, m.Context.UserID, m.ID)
+			if calls.KindOf(err) == calls.Invalid {
+				return wrapLine(name, line, err)
+			}
+			if err != nil {
+				return wording.Errorf("importing %s: %w", name, err)
+			}
 		}
 		if err := use(line, m); err != nil {
 			return err

@@ -173,6 +173,12 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if key := env.IdempotencyKey(); key != "" && m.ID == "" && m.Role() != "" {
 			m.ID = memory.DeriveID(memory.MemoryID, key, env.Vars.Run.StartedAt)
 		}
+		if p.ID != "" && env.Vars.Scope.Bound {
+			m.ID, err = memory.OwnID(ctx, store.Store, m.Context.UserID, p.ID)
+			if err != nil {
+				return nil, err
+			}
+		}
 		for name, meant := range misspeltMembers(objectOf(p.Context)) {
 			env.Warn("context", keptAsOther, name, meant)
 		}

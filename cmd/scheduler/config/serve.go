@@ -17,6 +17,7 @@ type Serve struct {
 	Flows          []string       `json:"flows,omitempty"`
 	Auth           string         `json:"auth,omitempty" enum:"token|none"`
 	TLS            TLS            `json:"tls,omitempty"`
+	BehindTLS      bool           `json:"behind_tls,omitempty"`
 	Hosts          []string       `json:"hosts,omitempty"`
 	CORSOrigins    []string       `json:"cors_origins,omitempty"`
 	Edit           bool           `json:"edit,omitempty"`

@@ -193,6 +193,12 @@ func testID(t *testing.T, b *bench) {
 	if again, err := b.openAnother(t).ID(b.ctx); err != nil || again != id {
 		t.Errorf("another process calls %q what is %q: %v", again, id, err)
 	}
+	if err := b.CheckWritable(b.ctx); err != nil {
+		t.Errorf("no run can be recorded: %v", err)
+	}
+	if now, err := b.ID(b.ctx); err != nil || now != id {
+		t.Errorf("looking whether runs can be recorded has made %q of %q: %v", now, id, err)
+	}
 }
 
 func testUnknown(t *testing.T, b *bench) {

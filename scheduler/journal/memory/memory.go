@@ -294,6 +294,9 @@ func (m *Journal) Follow(ctx context.Context, id string, after int64) iter.Seq2[
 // ID names the journal.
 func (m *Journal) ID(ctx context.Context) (string, error) { return m.id, ctx.Err() }
 
+// CheckWritable reports no error: there is always room.
+func (m *Journal) CheckWritable(ctx context.Context) error { return ctx.Err() }
+
 // Cancel stops a run.
 func (m *Journal) Cancel(ctx context.Context, id string) error {
 	m.mu.Lock()

@@ -226,6 +226,9 @@ func (j *Postgres) ID(ctx context.Context) (id string, err error) {
 	return id, err
 }
 
+// CheckWritable returns an error where no run could be recorded now.
+func (j *Postgres) CheckWritable(ctx context.Context) error { return j.db.CheckWritable(ctx) }
+
 // Follow yields the events of a run, also those to come. It learns of them by notice, and
 // looks from time to time.
 func (j *Postgres) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {

@@ -203,6 +203,9 @@ func (j *SQLite) ID(ctx context.Context) (id string, err error) {
 	return id, err
 }
 
+// CheckWritable returns an error where no run could be recorded now.
+func (j *SQLite) CheckWritable(ctx context.Context) error { return j.db.CheckWritable(ctx) }
+
 // Follow yields the events of a run, also those to come.
 func (j *SQLite) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
 	return stored.Follow(ctx, j, id, after)

@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -33,6 +34,8 @@ type Options struct {
 	Key []byte
 	// Language is that of descriptions, Version that of the program.
 	Language, Version string
+	// Folders are hidden from clients.
+	Folders *folder.Hider
 }
 
 // API answers requests. A server makes one with [New] for its life, and ends its sessions

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -33,6 +34,31 @@ const (
 )
 
 type toolKey struct{}
+
+// hideFolders takes the paths of the server's folders out of errors.
+func (c *client) hideFolders(next sdk.MethodHandler) sdk.MethodHandler {
+	hide := c.api.options.Folders.Hide
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		result, err := next(ctx, method, r)
+		var wire *jsonrpc.Error
+		switch {
+		case errors.As(err, &wire):
+			whole := *wire
+			whole.Message = hide(wire.Message)
+			return result, &whole
+		case err != nil && hide(err.Error()) != err.Error():
+			return result, errors.New(hide(err.Error()))
+		}
+		if called, ok := result.(*sdk.CallToolResult); ok && called != nil && called.IsError {
+			for _, content := range called.Content {
+				if text, ok := content.(*sdk.TextContent); ok {
+					text.Text = hide(text.Text)
+				}
+			}
+		}
+		return result, err
+	}
+}
 
 // interceptMethods answers lists, and finds the tool of a call.
 func (c *client) interceptMethods(next sdk.MethodHandler) sdk.MethodHandler {

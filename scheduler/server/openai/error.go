@@ -26,10 +26,10 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// in returns the error with its message in a language.
-func (e *Error) in(language string) *Error {
-	whole := *e
-	whole.Message = e.text.In(language)
+// errorFor returns any error as the client reads it, in its language.
+func (a *API) errorFor(err error, language string) *Error {
+	whole := *errorOf(err)
+	whole.Message = a.options.Folders.Hide(whole.text.In(language))
 	return &whole
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -31,6 +32,8 @@ type Options struct {
 	Library    *service.Library
 	Store      *store.Store
 	Log        *slog.Logger
+	// Folders are hidden from clients.
+	Folders *folder.Hider
 }
 
 // API answers requests. The server makes one with [New]; it is safe for concurrent use.

@@ -80,7 +80,7 @@ func (s *speakers) apiReason() string {
 func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Caller) (run string) {
 	in, err := parseRequest(body, r.Header)
 	if err != nil {
-		errorOf(err).in(by.Language).Write(w)
+		a.errorFor(err, by.Language).Write(w)
 		return ""
 	}
 	t := &turn{api: a, by: by, in: in, out: newAnswer(w, in)}
@@ -89,7 +89,7 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Calle
 		if r.Context().Err() == nil && errorOf(err).status == http.StatusInternalServerError {
 			a.options.Log.Error("a chat request failed", "model", in.model, "run", t.out.run, "error", err)
 		}
-		t.out.failAnswer(errorOf(err).in(by.Language))
+		t.out.failAnswer(a.errorFor(err, by.Language))
 	}
 	return t.out.run
 }

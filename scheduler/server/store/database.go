@@ -18,6 +18,8 @@ type database interface {
 	// Read and Write may call do several times: it begins with an empty result each time.
 	Read(ctx context.Context, do func(conn) error) error
 	Write(ctx context.Context, do func(conn) error) error
+	// CheckWritable returns an error where nothing could be stored now.
+	CheckWritable(ctx context.Context) error
 	Close() error
 }
 

@@ -138,6 +138,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
+// CheckWritable returns an error where nothing could be stored now, for example because the disk is full.
+func (s *Store) CheckWritable(ctx context.Context) error { return s.db.CheckWritable(ctx) }
+
 // secretBytes is how long secrets of the server are.
 const secretBytes = 32
 

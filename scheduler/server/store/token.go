@@ -162,6 +162,24 @@ func (s *Store) Tokens(ctx context.Context) ([]*Token, error) {
 	return all, err
 }
 
+// loginsMark names the row of serve_secret that is another one after each login that has ended, in every process on the store.
+const loginsMark = "logins mark"
+
+// LoginsMark returns a text that is another one once a token was revoked, or a session ended, since it was asked for last.
+func (s *Store) LoginsMark(ctx context.Context) (string, error) {
+	var mark []byte
+	err := s.db.Read(ctx, func(c conn) error {
+		_, err := c.QueryRow("SELECT value FROM serve_secret WHERE name = ?", []any{loginsMark}, &mark)
+		return err
+	})
+	return string(mark), err
+}
+
+// markLogins changes the text of [Store.LoginsMark].
+func markLogins(c conn) error {
+	return c.Exec("INSERT INTO serve_secret(name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", loginsMark, []byte(rand.Text()))
+}
+
 // RevokeToken deletes a token and its sessions. The error for an unknown one is of kind
 // NotFound.
 func (s *Store) RevokeToken(ctx context.Context, id string) error {
@@ -173,7 +191,10 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 		if n == 0 {
 			return calls.Errorf(calls.NotFound, "there is no token %q", value.Truncate(id, 80)).WithHint("scheduler token list shows their ids")
 		}
-		return c.Exec("DELETE FROM serve_session WHERE token = ?", id)
+		if err := c.Exec("DELETE FROM serve_session WHERE token = ?", id); err != nil {
+			return err
+		}
+		return markLogins(c)
 	})
 }
 
@@ -249,7 +270,10 @@ func Operator() *Token { return &Token{Name: "operator", Scopes: []Scope{Admin}}
 func (s *Store) EndSession(ctx context.Context, text string) error {
 	hash := sha256.Sum256([]byte(text))
 	return s.db.Write(ctx, func(c conn) error {
-		return c.Exec("DELETE FROM serve_session WHERE hash = ?", hash[:])
+		if err := c.Exec("DELETE FROM serve_session WHERE hash = ?", hash[:]); err != nil {
+			return err
+		}
+		return markLogins(c)
 	})
 }
 

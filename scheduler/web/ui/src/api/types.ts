@@ -1240,6 +1240,7 @@ export interface components {
              * @description How many errors it has; with one it does not run.
              */
             errors: number;
+            /** @description Its path below the folder of flows. */
             file: string;
             /** @description The id of the flow. */
             flow: string;
@@ -1269,6 +1270,7 @@ export interface components {
              * @description How many errors it has; with one it does not run.
              */
             errors: number;
+            /** @description Its path below the folder of flows. */
             file: string;
             /** @description The id of the flow. */
             flow: string;
