@@ -94,9 +94,9 @@ var layers = map[string][]string{
 	"scheduler/explain":                {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
 	// What scheduler test runs, and what it found, as data.
 	"scheduler/flowtest":           {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/memory", "llm", "llm/replay", "llm/scripted", "llm/value/...", "plugins"},
-	"scheduler/flowtest/result":    {"scheduler/explain", "llm"},
+	"scheduler/flowtest/result":    {"scheduler/explain", "llm", "llm/value"},
 	"scheduler/flowtest/compare":   {"scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "llm/value", "llm/value/atomicfile"},
-	"scheduler/flowtest/report":    {"scheduler/flowtest/compare", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/explain", "calls", "llm", "llm/value"},
+	"scheduler/flowtest/report":    {"scheduler/flowtest/compare", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/explain", "calls", "llm", "llm/value", "llm/value/linediff"},
 	"scheduler/flowtest/calibrate": {"scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "calls/schema", "llm/value"},
 	"scheduler/flowtest/stat":      {}, // numbers in, numbers out
 	// Checks look at what a run has left: they know no engine.

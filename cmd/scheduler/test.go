@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -305,7 +306,7 @@ func (a *app) keepTests(run, last *result.Run, files compare.Files, suites []*su
 	if f.selection.rerun != "" {
 		kept = result.Merge(last, run)
 	}
-	err := files.KeepLast(kept)
+	err := errors.Join(files.KeepLast(kept), files.KeepHistory(run, time.Now()))
 	if f.bless == "" {
 		return err
 	}

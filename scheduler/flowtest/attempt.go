@@ -218,8 +218,10 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 	r.RecordedMS = a.sessions.recordedMS()
 	r.Prompts = a.prompts(ctx)
 	r.Pieces = result.PiecesOf(r.Prompts)
-	if !a.record.Outputs.IsNull() {
-		r.Outputs = string(a.record.Outputs.AppendIndented(nil, "  "))
+	r.Outputs = result.NewData(a.record.Outputs)
+	if runner.options.Mode == result.Live {
+		ms := a.elapsed.Milliseconds()
+		r.ElapsedMS = &ms
 	}
 	worst, isExpected := result.Pass, false
 	end := a.end()

@@ -12,6 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flowtest/compare"
+	"github.com/callnode/scheduler/scheduler/flowtest/report"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
@@ -221,8 +223,10 @@ func nameSchema(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.PkgPath() == reflect.TypeFor[result.Run]().PkgPath() {
-		return "Test" + name
+	for _, of := range []reflect.Type{reflect.TypeFor[result.Run](), reflect.TypeFor[report.Table](), reflect.TypeFor[compare.Past]()} {
+		if t.PkgPath() == of.PkgPath() {
+			return "Test" + name
+		}
 	}
 	return name
 }
@@ -231,6 +235,7 @@ func nameSchema(t reflect.Type, hint string) string {
 func (s *Server) newAPI() huma.API {
 	registry := huma.NewMapRegistry("#/components/schemas/", nameSchema)
 	registry.RegisterTypeAlias(reflect.TypeFor[value.Value](), reflect.TypeFor[any]())
+	registry.RegisterTypeAlias(reflect.TypeFor[result.Data](), reflect.TypeFor[any]())
 	config := huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",

@@ -87,9 +87,10 @@ func requests() map[string]request {
 		"export-memories":   {path: "/api/v1/memory/export", status: 200, badPath: "/api/v1/memory/export?user=bo"},
 		"import-memories":   {path: "/api/v1/memory/import", body: `{"role": "user", "content": "tea"}`, media: "application/x-ndjson", status: 200, badBody: `{"role": "user"`},
 
-		"list-tests":      {path: "/api/v1/tests", status: 200, shared: true, badPath: "/api/v1/tests?limit=0"},
-		"get-test-source": {path: "/api/v1/tests/source?file=flows/echo.test.yaml", status: 200, shared: true, badPath: "/api/v1/tests/source"},
-		"run-tests":       {path: "/api/v1/tests/run", body: `{"file": "flows/echo.test.yaml"}`, status: 200, shared: true, badBody: `{"file": "flows/broken.test.yaml"}`},
+		"list-tests":       {path: "/api/v1/tests", status: 200, shared: true, badPath: "/api/v1/tests?limit=0"},
+		"get-test-source":  {path: "/api/v1/tests/source?file=flows/echo.test.yaml", status: 200, shared: true, badPath: "/api/v1/tests/source"},
+		"get-test-results": {path: "/api/v1/tests/results?file=flows/echo.test.yaml", status: 200, shared: true, badPath: "/api/v1/tests/results"},
+		"run-tests":        {path: "/api/v1/tests/run", body: `{"file": "flows/echo.test.yaml"}`, status: 200, shared: true, badBody: `{"file": "flows/broken.test.yaml"}`},
 
 		"list-schedules":  {path: "/api/v1/schedules", status: 200, shared: true, badPath: "/api/v1/schedules?limit=x"},
 		"pause-schedule":  {path: "/api/v1/schedules/timed:mine/pause", status: 200},
@@ -304,7 +305,8 @@ func unknownNames() map[string]string {
 	return map[string]string{
 		"get-flow": "/api/v1/flows/none", "get-graph": "/api/v1/flows/none/graph", "get-source": "/api/v1/flows/none/source", "put-source": "/api/v1/flows/none/source",
 		"start-run-of-flow": "/api/v1/flows/none/runs", "get-call": "/api/v1/calls/none", "run-call": "/api/v1/calls/none", "get-test-source": "/api/v1/tests/source?file=flows/none.test.yaml",
-		"deliver-webhook": "/hooks/timed/none", "revoke-token": "/api/v1/tokens/none", "get-model": "/v1/models/none",
+		"get-test-results": "/api/v1/tests/results?file=flows/none.test.yaml",
+		"deliver-webhook":  "/hooks/timed/none", "revoke-token": "/api/v1/tokens/none", "get-model": "/v1/models/none",
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/compare"
+	"github.com/callnode/scheduler/scheduler/flowtest/report"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -21,6 +23,7 @@ func (s *Server) registerTests() {
 	gone := []int{http.StatusNotFound}
 	addEndpoint(s, endpoint{method: http.MethodGet, path: all, id: "list-tests", summary: "List the test files of flows, with what their cases gave last", scope: store.FlowsRead}, s.listTests)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: all + "/source", id: "get-test-source", summary: "Get the text of a test file", scope: store.FlowsRead, errors: gone}, s.getTestSource)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: all + "/results", id: "get-test-results", summary: "Get what the cases of a test file gave last, with the answers of variants side by side, and its earlier runs", scope: store.FlowsRead, errors: gone}, s.getTestResults)
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: all + "/run", id: "run-tests", summary: "Run the cases of a test file with recorded answers, and wait for what they give", scope: store.RunsWrite,
 		errors: []int{http.StatusNotFound, http.StatusConflict},
@@ -143,14 +146,14 @@ func (s *Server) describeCase(c *suite.Case) testCase {
 	return one
 }
 
-// briefResult returns what a case gave without pieces of prompts, and without the checks that passed.
+// briefResult returns what a case gave without pieces of prompts, and without the checks that passed and have no note.
 func briefResult(c *result.Case) *testResult {
 	brief := newTestResult(c)
 	brief.Repeats = nil
 	for _, r := range c.Repeats {
 		var checks []result.Check
 		for _, one := range r.Checks {
-			if one.Outcome != result.Pass {
+			if one.Outcome != result.Pass || one.Note != "" {
 				checks = append(checks, one)
 			}
 		}
@@ -182,6 +185,44 @@ func (s *Server) getTestSource(_ context.Context, in *getTestSourceInput) (*body
 		return nil, err
 	}
 	return &body[testSource]{testSource{in.File, string(text)}}, nil
+}
+
+type getTestResultsInput struct {
+	File string `query:"file" required:"true" minLength:"1" doc:"The test file, as GET /tests lists it."`
+	Runs int    `query:"runs" default:"50" minimum:"1" maximum:"200" doc:"How many earlier runs at most."`
+}
+
+// testResults are the last results of a test file side by side, and its earlier runs.
+type testResults struct {
+	File    string         `json:"file"`
+	Table   *report.Table  `json:"table" doc:"The cases that have run, by variant."`
+	History []compare.Past `json:"history" nullable:"false" doc:"The earlier runs, the newest first."`
+}
+
+// getTestResults returns the last results of a test file side by side.
+func (s *Server) getTestResults(ctx context.Context, in *getTestResultsInput) (*body[testResults], error) {
+	language := s.languageOf(ctx)
+	file, err := s.tests.File(ctx, in.File, language)
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.tests.Last()
+	if err != nil {
+		return nil, err
+	}
+	past, err := s.tests.History(file.Name, in.Runs)
+	if err != nil {
+		return nil, err
+	}
+	ran := &result.Suite{File: file.Name}
+	if file.Suite != nil {
+		for _, c := range file.Suite.Cases {
+			if found := last.Of(file.Name, c.ID()); found != nil {
+				ran.Cases = append(ran.Cases, found)
+			}
+		}
+	}
+	return &body[testResults]{testResults{file.Name, report.NewTable(ran, report.Options{Language: language}), append([]compare.Past{}, past...)}}, nil
 }
 
 type runTestsInput struct {

@@ -94,6 +94,14 @@ func TestTestsAreListedAndRun(t *testing.T) {
 	if again.at("/counts/passed") != "1" || again.at("/counts/failed") != "0" {
 		t.Errorf("one case: %s", again.text)
 	}
+	results := f.do(token, "GET", "/api/v1/tests/results?file=flows/echo.test.yaml", "")
+	for pointer, want := range map[string]string{
+		"/table/rows/0/cells/0/outcome": "pass", "/table/rows/1/cells/0/passed": "0", "/history/0/passed": "1", "/history/0/failed": "0", "/history/1/failed": "1",
+	} {
+		if got := results.at(pointer); got != want {
+			t.Errorf("of the results, %s is %s, want %s", pointer, got, want)
+		}
+	}
 	f.stop()
 	f = newFixture(t, dir, nil, nil)
 	list = f.do(f.token("bo", store.FlowsRead), "GET", "/api/v1/tests?cursor=flows/broken.test.yaml", "")

@@ -212,6 +212,14 @@ func (l *LastResults) add(run *result.Run) {
 	}
 }
 
+// History returns what a test file gave in earlier runs, on the command line or by [Tests.Run], the newest first, at most so many.
+func (t *Tests) History(file string, limit int) ([]compare.Past, error) {
+	if t.parts == nil {
+		return nil, nil
+	}
+	return t.parts.Files.History(file, limit)
+}
+
 // lastRun is a run that was read, of a file that was written then and had that size.
 type lastRun struct {
 	written time.Time
@@ -294,7 +302,7 @@ func (t *Tests) Run(ctx context.Context, file *TestFile, ids []string) (*result.
 	if options.Hidden != nil {
 		run = report.MaskRun(run, options.Hidden.MaskText)
 	}
-	if err := t.keep(file, run); err != nil {
+	if err := errors.Join(t.keep(file, run), t.parts.Files.KeepHistory(run, time.Now())); err != nil {
 		notes = append(notes, newWarning("%w", err))
 	}
 	return run.Suites[0], notes, nil

@@ -98,6 +98,9 @@ func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 	if failed != nil {
 		return failed.fill(found, e.Language)
 	}
+	if c.subject.kind != noSubject {
+		found.Value = result.NewData(of.asValue()).Shortened()
+	}
 	return c.decide(ctx, of).fill(found, e.Language)
 }
 

@@ -97,7 +97,9 @@ func newBaselineCase(c *result.Case) BaselineCase {
 		if r.PriceKnown {
 			cost.add(r.Usage.Cost)
 		}
-		if r.RecordedMS != nil {
+		if r.ElapsedMS != nil {
+			ms.add(float64(*r.ElapsedMS))
+		} else if r.RecordedMS != nil {
 			ms.add(float64(*r.RecordedMS))
 		}
 		if r.Score != nil {

@@ -32,7 +32,7 @@ func Compare(before, after *Baseline, against string, seed uint64) *Comparison {
 		if p.before.Outcome != p.after.Outcome {
 			c.Changes = append(c.Changes, CaseChange{p.file, p.after.ID, p.before.Outcome, p.after.Outcome})
 		}
-		c.Prompt = addChanges(c.Prompt, p.after.ID, diffPieces(p.before.Pieces, p.after.Pieces))
+		c.Prompt = addChanges(c.Prompt, p.after.ID, DiffPieces(p.before.Pieces, p.after.Pieces))
 	}
 	c.compareMetrics(decided, seed)
 	return c

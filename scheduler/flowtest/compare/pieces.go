@@ -71,8 +71,8 @@ func keyPieces(pieces []result.Piece) keyed {
 	return k
 }
 
-// diffPieces returns what happened to the pieces of a case.
-func diffPieces(before, after []result.Piece) (changes []PieceChange) {
+// DiffPieces returns what happened to the pieces of a case.
+func DiffPieces(before, after []result.Piece) (changes []PieceChange) {
 	was, is := keyPieces(before), keyPieces(after)
 	for _, key := range was.order {
 		old, now := was.pieces[key], is.pieces[key]

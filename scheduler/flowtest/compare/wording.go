@@ -4,6 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"reading the earlier test runs: %w":                                                           "读取先前的测试运行：%w",
 	"there is no test run before this one":                                                        "之前没有运行过测试",
 	"run scheduler test once without --against":                                                   "先不带 --against 运行一次 scheduler test",
 	"there is no baseline and no file %q":                                                         "没有名为 %q 的基线，也没有这个文件",

@@ -139,6 +139,31 @@ func notesOf(c *result.Case) (all []*finding) {
 	return all
 }
 
+// gradesLine tells the grades of the checks of a case that give one, as means over the repeats; "" if none does.
+func (o *Options) gradesLine(c *result.Case) string {
+	var names []string
+	sums, counts := map[string]float64{}, map[string]int{}
+	for i := range c.Repeats {
+		for _, check := range c.Repeats[i].Checks {
+			if check.Score == nil {
+				continue
+			}
+			if counts[check.Name] == 0 {
+				names = append(names, check.Name)
+			}
+			sums[check.Name] += *check.Score
+			counts[check.Name]++
+		}
+	}
+	for i, name := range names {
+		names[i] = name + " " + showShare(sums[name]/float64(counts[name]))
+	}
+	if names == nil {
+		return ""
+	}
+	return o.say("grades: %s", strings.Join(names, ", "))
+}
+
 // toleratedLine tells which checks failed in a case that passed, and why it did: repeats may fail, or the mean score was enough.
 func (o *Options) toleratedLine(c *result.Case, names []string) string {
 	list := o.someOf(names)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
@@ -37,13 +38,20 @@ type (
 		Cases    []pageCase
 	}
 	pageRow struct {
-		Name  string
-		Cells []pageCell
+		Name        string
+		Cells       []pageCell
+		Differences []pageDifference
+	}
+	// pageDifference is how two variants differ: in their answers, and in their prompts by source.
+	pageDifference struct {
+		Title  string
+		Answer []pageLine
+		Prompt []string
 	}
 	// pageCell is a case in the table; Anchor is "" where the case has no such variant.
 	pageCell struct {
-		Anchor, Word, Rate string
-		Outcome            result.Outcome
+		Anchor, Word, Rate, Answer, Measures string
+		Outcome                              result.Outcome
 	}
 	pageCase struct {
 		Anchor, Word, ID, Place, Rate, Skipped, Outputs string
@@ -52,6 +60,12 @@ type (
 		Findings                                        []pageFinding
 		Prompts                                         []pagePrompt
 		Judged                                          []pageJudged
+		Checks                                          []pageCheck
+	}
+	// pageCheck is a check with the value that it looked at.
+	pageCheck struct {
+		Name, Word, Score, Value string
+		Outcome                  result.Outcome
 	}
 	pageFinding struct {
 		Place, Title string
@@ -98,7 +112,7 @@ func writeHTML(w io.Writer, run *result.Run, c *compare.Comparison, o *Options) 
 	for i, s := range run.Suites {
 		p.Suites = append(p.Suites, o.pageSuite(s, i))
 	}
-	t, err := template.New("page").Parse(pageHTML)
+	t, err := template.New("page").Funcs(template.FuncMap{"inc": func(n int) int { return n + 1 }}).Parse(pageHTML)
 	if err != nil {
 		return err
 	}
@@ -108,7 +122,7 @@ func writeHTML(w io.Writer, run *result.Run, c *compare.Comparison, o *Options) 
 // pageWords are the words of the page.
 func (o *Options) pageWords() map[string]string {
 	words := map[string]string{}
-	for _, word := range []string{"case", "prompt", "left out", "outputs", "judged", "tokens", "comparison", "reason"} {
+	for _, word := range []string{"case", "prompt", "left out", "outputs", "judged", "tokens", "comparison", "reason", "difference", "answer", "checks", "value"} {
 		words[strings.ReplaceAll(word, " ", "_")] = o.say(word)
 	}
 	return words
@@ -116,46 +130,43 @@ func (o *Options) pageWords() map[string]string {
 
 // pageSuite returns the table and the cases of a suite.
 func (o *Options) pageSuite(s *result.Suite, number int) pageSuite {
-	page := pageSuite{File: o.path(s.File), Counts: o.countsLine(s.Counts())}
-	rows := map[string]int{}
+	table := NewTable(s, *o)
+	page := pageSuite{File: o.path(s.File), Counts: o.countsLine(s.Counts()), Variants: table.Variants}
+	anchors := map[string]string{}
 	for i, c := range s.Cases {
 		anchor := fmt.Sprintf("c%d-%d", number, i)
+		anchors[c.ID()] = anchor
 		page.Cases = append(page.Cases, o.pageCase(c, anchor))
-		variant := c.VariantName()
-		column := slices.Index(page.Variants, variant)
-		if column < 0 {
-			column = len(page.Variants)
-			page.Variants = append(page.Variants, variant)
-		}
-		name := rowName(c)
-		row, ok := rows[name]
-		if !ok {
-			row = len(page.Rows)
-			rows[name] = row
-			page.Rows = append(page.Rows, pageRow{Name: name})
-		}
-		for len(page.Rows[row].Cells) <= column {
-			page.Rows[row].Cells = append(page.Rows[row].Cells, pageCell{})
-		}
-		cell := pageCell{Anchor: anchor, Word: o.outcomeWord(c.Outcome), Outcome: c.Outcome}
-		if passed, decided := c.Passed(); c.Planned > 1 {
-			cell.Rate = fmt.Sprintf(" %d/%d", passed, decided)
-		}
-		page.Rows[row].Cells[column] = cell
 	}
-	for i := range page.Rows { // a variant that came up later is a column of all rows
-		for len(page.Rows[i].Cells) < len(page.Variants) {
-			page.Rows[i].Cells = append(page.Rows[i].Cells, pageCell{})
-		}
+	for i := range table.Rows {
+		page.Rows = append(page.Rows, o.pageRow(&table.Rows[i], anchors))
 	}
 	return page
 }
 
-// rowName is what a case is called without its variant.
-func rowName(c *result.Case) string {
-	plain := *c
-	plain.Variant = nil
-	return plain.ID()
+// pageRow returns a row of the table, with links to its cases.
+func (o *Options) pageRow(row *TableRow, anchors map[string]string) pageRow {
+	page := pageRow{Name: row.Name}
+	for _, cell := range row.Cells {
+		shown := pageCell{}
+		if cell != nil {
+			shown = pageCell{
+				Anchor: anchors[cell.ID], Word: o.outcomeWord(cell.Outcome), Outcome: cell.Outcome,
+				Rate: o.rateText(cell), Answer: cell.answerText(), Measures: o.measureText(cell),
+			}
+		}
+		page.Cells = append(page.Cells, shown)
+	}
+	for _, d := range row.Differences {
+		shown := pageDifference{Title: o.say("%s against %s", d.To, d.From), Prompt: d.Prompt}
+		for line := range strings.SplitSeq(d.Answer, "\n") {
+			if line != "" {
+				shown.Answer = append(shown.Answer, pageLine{lineClass(line), line})
+			}
+		}
+		page.Differences = append(page.Differences, shown)
+	}
+	return page
 }
 
 // outcomeWord returns an outcome in the language of the page.
@@ -186,11 +197,12 @@ func (o *Options) pageCase(c *result.Case, anchor string) pageCase {
 		page.Findings = append(page.Findings, shown)
 	}
 	if r := repeatToShow(c); r != nil {
-		page.Outputs = r.Outputs
+		page.Outputs = r.Outputs.Text()
 		for _, e := range r.Prompts {
 			page.Prompts = append(page.Prompts, o.pagePrompt(e))
 		}
 		for i := range r.Checks {
+			page.Checks = append(page.Checks, o.pageCheck(&r.Checks[i]))
 			if r.Checks[i].Judge != nil {
 				page.Judged = append(page.Judged, o.pageJudged(&r.Checks[i]))
 			}
@@ -204,7 +216,18 @@ func diffClass(f *finding, line string) string {
 	if f.diff == "" || line == "" || !slices.Contains(strings.Split(f.diff, "\n"), line) {
 		return ""
 	}
-	return map[byte]string{'-': "minus", '+': "plus"}[line[0]]
+	return lineClass(line)
+}
+
+// lineClass returns the class of a line of a diff, which may be indented; "" for a line that is in both.
+func lineClass(line string) string {
+	switch rest := strings.TrimLeft(line, " "); {
+	case strings.HasPrefix(rest, "-"):
+		return "minus"
+	case strings.HasPrefix(rest, "+"):
+		return "plus"
+	}
+	return ""
 }
 
 // repeatToShow returns the first repeat that did not pass, else the first; nil where none ran.
@@ -217,6 +240,15 @@ func repeatToShow(c *result.Case) *result.Repeat {
 		return &c.Repeats[0]
 	}
 	return nil
+}
+
+// pageCheck returns a check as the page shows it.
+func (o *Options) pageCheck(c *result.Check) pageCheck {
+	page := pageCheck{Name: c.Name, Word: o.outcomeWord(c.Outcome), Outcome: c.Outcome, Value: value.Truncate(c.Value.Text(), maxAnswerShown)}
+	if c.Score != nil {
+		page.Score = showShare(*c.Score)
+	}
+	return page
 }
 
 func (o *Options) pageJudged(c *result.Check) pageJudged {

@@ -20,14 +20,14 @@ func TestPageIsStatic(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`<a class="fail" href="#c0-0">failed 1/2</a>`, `id="c0-0" open`, `<span class="piece s0" title="flows/a.yaml:3:1">Be kind.</span>`, `<span class="piece s1" title="inputs.question">`,
+		`<a class="fail" href="#c0-0">failed 1/2 (95 %: 9 to 91 %)</a><div class="text">sesame</div>`, `id="c0-0" open`, `<span class="piece s0" title="flows/a.yaml:3:1">Be kind.</span>`, `<span class="piece s1" title="inputs.question">`,
 		"out of season", `<span class="minus">-opens at 11</span>`, "agrees with people in 90 % of 40 answers", "against main",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in the page:\n%s", want, text)
 		}
 	}
-	if zh := write(t, "html", nil, report.Options{Language: "zh"}); !strings.Contains(zh, `<html lang="zh">`) || !strings.Contains(zh, "<th>用例</th>") || !strings.Contains(zh, `>已失败 1/2</a>`) {
+	if zh := write(t, "html", nil, report.Options{Language: "zh"}); !strings.Contains(zh, `<html lang="zh">`) || !strings.Contains(zh, "<th>用例</th>") || !strings.Contains(zh, `>已失败 1/2（95`) {
 		t.Error("the page is not in Chinese")
 	}
 }

@@ -74,6 +74,9 @@ func (p *Printer) printCase(c *result.Case) {
 	if names := c.Tolerated(); len(names) > 0 {
 		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), p.o.toleratedLine(c, names))
 	}
+	if line := p.o.gradesLine(c); line != "" {
+		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), line)
+	}
 	for _, note := range notesOf(c) {
 		p.printf("  %s: %s: %s\n", p.o.place(note.at), c.ID(), p.o.say("note: %s: %s", note.name, note.message))
 	}

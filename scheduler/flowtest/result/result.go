@@ -181,8 +181,10 @@ type Repeat struct {
 	Pieces []Piece `json:"pieces,omitempty"`
 	// Prompts are the prompts with their sources, for reports.
 	Prompts []*explain.Explanation `json:"-"`
-	// Outputs are the outputs of the flow, as indented JSON, for reports; "" where it gave none.
-	Outputs string `json:"-"`
+	// Outputs are the outputs of the flow; "" where it gave none.
+	Outputs Data `json:"outputs,omitempty"`
+	// ElapsedMS is how long the run took with models that were really asked; nil in a replay, whose results do not depend on time.
+	ElapsedMS *int64 `json:"elapsed_ms,omitempty"`
 }
 
 // Check is what one matcher found.
@@ -200,6 +202,8 @@ type Check struct {
 	Outcome Outcome `json:"outcome"`
 	// Score is between 0 and 1; nil is 1 for a pass and 0 for a fail.
 	Score *float64 `json:"score,omitempty"`
+	// Value is what the check looked at, shortened; "" where there was nothing.
+	Value Data `json:"value,omitempty"`
 	// Position is that of the item under expect.
 	Position Position `json:"position"`
 	// Message is the fact, and Hint the remedy; both are "" for a pass.

@@ -694,6 +694,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tests/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get what the cases of a test file gave last, with the answers of variants side by side, and its earlier runs */
+        get: operations["get-test-results"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tests/run": {
         parameters: {
             query?: never;
@@ -1921,6 +1938,7 @@ export interface components {
             /** Format: double */
             score?: number;
             subject?: string;
+            value?: unknown;
             /** Format: double */
             weight: number;
         };
@@ -1942,6 +1960,15 @@ export interface components {
             met: boolean;
             reason?: string;
             text: string;
+        };
+        TestDifference: {
+            /** @description The difference of the answers: lines with -, + or a space before them. */
+            answer?: string;
+            /** @description The variant that it is compared with. */
+            from: string;
+            /** @description What differs in the prompts, by source. */
+            prompt?: string[] | null;
+            to: string;
         };
         TestFile: {
             cases: components["schemas"]["TestCase"][];
@@ -2002,6 +2029,48 @@ export interface components {
             labels?: number;
             provider?: string;
         };
+        TestPast: {
+            /**
+             * Format: date-time
+             * @description When the run ended.
+             */
+            at: string;
+            /**
+             * Format: double
+             * @description What that cost.
+             */
+            cost?: number;
+            /**
+             * Format: double
+             * @description How long the file took.
+             */
+            elapsed_ms: number;
+            /** Format: int64 */
+            errors: number;
+            /** Format: int64 */
+            failed: number;
+            /** @description The ids of cases that failed or were not decided, at most 20. */
+            failed_cases?: string[] | null;
+            file: string;
+            /**
+             * @description Where the answers of models came from.
+             * @enum {string}
+             */
+            mode: "replay|record|live";
+            /** Format: int64 */
+            passed: number;
+            /** Format: int64 */
+            skipped: number;
+            /**
+             * Format: int64
+             * @description What the models read and wrote.
+             */
+            tokens?: number;
+            /** Format: int64 */
+            tolerated?: number;
+            /** Format: int64 */
+            unchecked?: number;
+        };
         TestPiece: {
             code?: string;
             detail?: string;
@@ -2045,11 +2114,14 @@ export interface components {
         };
         TestRepeat: {
             checks?: components["schemas"]["TestCheck"][] | null;
+            /** Format: int64 */
+            elapsed_ms?: number;
             embedding_usage?: components["schemas"]["Usage"];
             judge_usage?: components["schemas"]["Usage"];
             /** Format: int64 */
             number: number;
             outcome: string;
+            outputs?: unknown;
             pieces?: components["schemas"]["TestPiece"][] | null;
             price_known?: boolean;
             problem?: components["schemas"]["TestProblem"];
@@ -2088,6 +2160,13 @@ export interface components {
             tags?: string[] | null;
             variant?: components["schemas"]["TestSetting"][] | null;
         };
+        TestResults: {
+            file: string;
+            /** @description The earlier runs, the newest first. */
+            history: components["schemas"]["TestPast"][];
+            /** @description The cases that have run, by variant. */
+            table: components["schemas"]["TestTable"];
+        };
         TestRow: {
             name?: string;
             /** Format: int64 */
@@ -2116,6 +2195,46 @@ export interface components {
         TestSource: {
             file: string;
             text: string;
+        };
+        TestTable: {
+            rows: components["schemas"]["TestTableRow"][];
+            /** @description The columns: settings of the matrix. */
+            variants: string[];
+        };
+        TestTableCell: {
+            /** @description The outputs of the first repeat that did not pass, else of the first. */
+            answer?: string;
+            /** Format: double */
+            cost?: number;
+            /** Format: int64 */
+            decided: number;
+            /** Format: double */
+            high: number;
+            id: string;
+            /**
+             * Format: double
+             * @description The lower end of the 95 % interval of the share that passes.
+             */
+            low: number;
+            /**
+             * Format: double
+             * @description How long a repeat took; in a replay, how long its models took when they were recorded.
+             */
+            ms?: number;
+            outcome: string;
+            /** Format: int64 */
+            passed: number;
+            /** Format: double */
+            score?: number;
+            /** Format: double */
+            tokens?: number;
+        };
+        TestTableRow: {
+            /** @description One for each variant; null where the case has none. */
+            cells: components["schemas"]["TestTableCell"][];
+            differences?: components["schemas"]["TestDifference"][] | null;
+            /** @description The case and its row of the dataset. */
+            name: string;
         };
         Token: {
             /** Format: date-time */
@@ -7093,6 +7212,103 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "get-test-results": {
+        parameters: {
+            query: {
+                /** @description The test file, as GET /tests lists it. */
+                file: string;
+                /** @description How many earlier runs at most. */
+                runs?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestResults"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -4,6 +4,7 @@ import { api, type Schemas } from "../api/client.ts";
 import { useLoad, usePages } from "../api/load.ts";
 import { Ago, Dialog, Empty, ErrorBox, Loading, ScreenHead, stateSigns, type State } from "../components/common.tsx";
 import { SourceLines } from "../components/source-lines.tsx";
+import { TestResults } from "./test-results.tsx";
 import { formatDuration } from "../format.ts";
 import { useText, type Key } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
@@ -120,6 +121,7 @@ function withResults(file: File, results: Result[]): File {
 function FileCard({ file, running, onRun, onOpen }: { file: File; running?: Running; onRun?(id?: string): void; onOpen(place: Position): void }) {
   const t = useText();
   const [all, setAll] = useState(file.cases.length <= fewCases);
+  const [showsResults, setShowsResults] = useState(false);
   const flows = [...new Set(file.cases.flatMap((c) => c.flow ?? []))];
   const errors = file.problems.filter((p) => p.severity === "error").length;
   const isRunning = (c: Case) => running?.file === file.file && (running.id === undefined || running.id === c.id);
@@ -131,7 +133,8 @@ function FileCard({ file, running, onRun, onOpen }: { file: File; running?: Runn
         {flows.map((flow) => <Link key={flow} href={`/flows/${flow}`}>{flow.replaceAll("~", "/")}</Link>)}
         {outcomes.map((one) => file.counts[countOf[one]] > 0 && <OutcomeBadge key={one} outcome={one} text={t(`tests.count_${one}` as Key, { n: file.counts[countOf[one]] })} />)}
         {file.problems.length > 0 && <ProblemCount flow={{ errors, warnings: file.problems.length - errors }} />}
-        {onRun && errors === 0 && <button className="end" disabled={!!running} aria-label={t("tests.run_all_of", { file: file.file })} onClick={() => onRun()}>{t("tests.run_all")}</button>}
+        {file.counts.not_run < file.counts.cases && <button className="end" aria-label={t("tests.results_of", { file: file.file })} onClick={() => setShowsResults(true)}>{t("tests.results")}</button>}
+        {onRun && errors === 0 && <button className={file.counts.not_run < file.counts.cases ? undefined : "end"} disabled={!!running} aria-label={t("tests.run_all_of", { file: file.file })} onClick={() => onRun()}>{t("tests.run_all")}</button>}
       </div>
       {file.problems.length > 0 && (
         <ul className="problems" aria-label={t("flow.problems")}>
@@ -149,6 +152,7 @@ function FileCard({ file, running, onRun, onOpen }: { file: File; running?: Runn
         </ul>
       )}
       {!all && <p><button onClick={() => setAll(true)}>{t("tests.all", { n: file.cases.length })}</button></p>}
+      {showsResults && <TestResults file={file.file} onClose={() => setShowsResults(false)} />}
       {!!file.left_out && <p className="hint">{t("tests.left_out", { n: file.left_out })} <code>scheduler test {file.file}</code></p>}
     </article>
   );
@@ -187,6 +191,7 @@ function CaseRow({ test, file, isRunning, busy, onRun, onOpen }: { test: Case; f
           {onRun && !test.skip && <button disabled={busy} aria-label={t("tests.run_one", { name: test.id })} onClick={onRun}>{t("tests.run")}</button>}
         </span>
       </div>
+      {!isRunning && last?.repeats?.[0]?.checks?.map((c, i) => c.note && <p key={i} className="hint">{t("tests.note")} {c.name}: {c.note}</p>)}
       {last && !isRunning && <Failures result={last} file={file} onOpen={onOpen} />}
     </li>
   );
