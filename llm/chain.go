@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ type Candidate struct {
 	Provider Provider
 	// Tokens counts as that model does; nil leaves the counter to the caller.
 	Tokens Counter
+	// Images is set if it is known that the model sees images.
+	Images bool
 }
 
 // NameSeparator stands between the names of several providers in one text.
@@ -52,7 +55,12 @@ type Chain struct {
 	Failed func(failed, next *Candidate, err error)
 }
 
-var _ Provider = (*Chain)(nil)
+var _ ImageTaker = (*Chain)(nil)
+
+// TakesImages reports whether every candidate is known to see images: any of them may be the one that answers.
+func (c *Chain) TakesImages() bool {
+	return !slices.ContainsFunc(c.Candidates, func(one Candidate) bool { return !one.Images })
+}
 
 // Chat yields the answer of the first candidate that gives one, with its name. The error of several
 // that failed names each of them; that of a single candidate is its own.

@@ -32,8 +32,9 @@ type Settings struct {
 	Type   string `json:"type,omitempty" doc:"What kind of server it is."`
 	Model  string `json:"model,omitempty" doc:"The model of requests that name none; tokens are counted as it counts them."`
 	Prices Prices `json:"prices,omitempty" doc:"What a million tokens cost, for the cost of runs."`
-	// Lacks are words of [Abilities].
+	// Lacks and Has are words of [Abilities].
 	Lacks []string `json:"lacks,omitempty" doc:"What its model cannot do: images, tools, schema. Steps that need it are found before they run."`
+	Has   []string `json:"has,omitempty" doc:"What its model can do although that is not known of its server. With images, agents see the pictures that their tools give; models of api.openai.com and api.anthropic.com do so anyway."`
 	// MaxConcurrent is kept by who opens the provider: see [Limit].
 	MaxConcurrent int `json:"max_concurrent,omitempty" min:"0" doc:"How many chats of one process ask it at once; further ones wait. 0 is any number."`
 }
@@ -47,6 +48,19 @@ const (
 
 // Abilities returns all of them.
 func Abilities() []string { return []string{Images, CallsTools, BySchema} }
+
+// ImageTaker is a [Provider] that may know that all its models see images.
+type ImageTaker interface {
+	Provider
+	// TakesImages reports whether messages may have image parts; false: it may be that they may not.
+	TakesImages() bool
+}
+
+// TakesImages reports whether a provider is known to take image parts.
+func TakesImages(p Provider) bool {
+	taker, ok := p.(ImageTaker)
+	return ok && taker.TakesImages()
+}
 
 // SecretHolder is a [Provider] that knows texts no record may show: keys, passwords. They
 // stay the same as long as it lives.

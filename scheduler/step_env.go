@@ -171,6 +171,7 @@ func (t *task) setModels() {
 	}
 	if t.run.exec.Until != "" && isUntil(t.run.exec.Until, t.path()) {
 		until := candidates[0]
+		until.Images = (&llm.Chain{Candidates: candidates}).TakesImages() // the prompt is as it would be
 		until.Provider = untilProvider{t}
 		candidates = []llm.Candidate{until}
 	}

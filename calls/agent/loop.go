@@ -350,7 +350,7 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 			if err == nil {
 				result := l.newResult(ctx, plainText(output.Value), "")
 				result.File = output.file
-				if l.params.Images {
+				if len(output.pictures) > 0 && l.seesImages() {
 					result.Pictures = output.pictures
 				}
 				return result, nil
@@ -363,6 +363,14 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 		failed.NotRun = !isRun
 		return failed, calls.Survived(err)
 	})
+}
+
+// seesImages reports whether the model gets the pictures of its tools: as the step says, else if all who may answer take them.
+func (l *loop) seesImages() bool {
+	if l.params.Images != nil {
+		return *l.params.Images
+	}
+	return llm.TakesImages(l.env.LLM)
 }
 
 func (l *loop) failedResult(ctx context.Context, err error) toolResult {

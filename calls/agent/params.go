@@ -21,7 +21,7 @@ type Params struct {
 	MaxTokens      int          `json:"max_tokens,omitempty" min:"1" doc:"How many tokens all rounds together may cost. When they are used up the call ends with what there is. Without it, only the budget of the flow counts." example:"20000"`
 	MaxRepeats     int          `json:"max_repeats,omitempty" default:"3" min:"1" max:"100" doc:"How often the same tool may be used with the same arguments."`
 	MaxResultBytes int          `json:"max_result_bytes,omitempty" default:"32768" min:"256" max:"4194304" doc:"How much of a tool's result the model gets to see."`
-	Images         bool         `json:"images,omitempty" doc:"The model sees the pictures that tools of MCP servers give and that it reads with read_file. Without it, it reads a note such as [image/png, 70 bytes] in their place. Only for models that take pictures."`
+	Images         *bool        `json:"images,omitempty" doc:"Whether the model sees the pictures that tools of MCP servers give and that it reads with read_file, or reads a note such as [image/png, 70 bytes] in their place. Default: it does if the settings know that its model takes pictures (has: [images])." example:"false"`
 	Timeout        string       `json:"timeout,omitempty" doc:"How long it all may take, as 90s or 5m. When it is over the call ends with what there is." example:"90s"`
 	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
 	Temperature    *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words." example:"0.2"`

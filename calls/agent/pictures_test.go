@@ -12,11 +12,12 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/agent"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// TestPictures: with images, the model sees the pictures of a round after its results; without, it reads a note of each.
+// TestPictures: a model that takes images, or is said to by the step, sees the pictures of a round after its results; another one reads a note of each.
 func TestPictures(t *testing.T) {
 	dir := desk(t)
 	data, err := base64.StdEncoding.DecodeString(png)
@@ -29,9 +30,21 @@ func TestPictures(t *testing.T) {
 		}
 	}
 	const url = "data:image/png;base64," + png
-	for with, want := range map[string]int{"": 0, "images: false\n": 0, "images: true\n": 4} {
+	for _, one := range []struct {
+		with string
+		sees bool // what is known of the model
+		want int
+	}{
+		{with: "", want: 0},
+		{with: "", sees: true, want: 4},
+		{with: "images: true\n", want: 4},
+		{with: "images: false\n", sees: true, want: 0},
+	} {
+		with, want := one.with, one.want
 		p := scripted.New(uses("", "q_snap", "{}", "read_file", `{"path": "mug.png"}`, "read_skill", `{"name": "prices", "file": "tag.png"}`), says("A mug."))
-		r := run(t.Context(), t, &world{t: t}, p, with+"prompt: x\nworkspace: desk\ntools: {mcp: [{server: q, tools: [snap]}]}", func(env *calls.Env) { env.Dir = dir })
+		r := run(t.Context(), t, &world{t: t}, p, with+"prompt: x\nworkspace: desk\ntools: {mcp: [{server: q, tools: [snap]}]}", func(env *calls.Env) {
+			env.Dir, env.LLM = dir, &llm.Chain{Candidates: []llm.Candidate{{Provider: env.LLM, Images: true}, {Provider: env.LLM, Images: one.sees}}}
+		})
 		if r.err != nil {
 			t.Fatal(r.err)
 		}

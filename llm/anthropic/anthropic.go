@@ -68,6 +68,9 @@ type Settings struct {
 	MaxTokens int          `json:"max_tokens,omitempty" min:"1" doc:"The longest answer, in tokens, of requests that do not say; 8192 where it is not given."`
 }
 
+// TakesImages reports whether all models of the server see images: those of Anthropic do.
+func (s Settings) TakesImages() bool { return s.BaseURL == "" || s.BaseURL.IsHost("api.anthropic.com") }
+
 // Provider is a client of one server. [New] or [Open] makes one; it is safe for
 // concurrent use.
 type Provider struct {

@@ -93,6 +93,12 @@ func (u *URL) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// IsHost reports whether the address is one of this host, for example api.openai.com.
+func (u URL) IsHost(host string) bool {
+	parsed, err := ParseURL(string(u))
+	return err == nil && parsed.Hostname() == host
+}
+
 // errURL does not repeat the address, which may hold a password.
 var errURL = wording.Errorf("invalid server address (use https://api.example.com/v1)")
 

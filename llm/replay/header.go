@@ -40,6 +40,8 @@ type Header struct {
 type ModelName struct {
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
+	// Images is [llm.Candidate] Images.
+	Images bool `json:"images,omitempty"`
 }
 
 // ModelNames are those of a list of providers. A file has one without the list.

@@ -58,6 +58,9 @@ type Settings struct {
 	BaseURL endpoint.URL `json:"base_url,omitempty" doc:"The address up to the version; https://api.openai.com/v1 where it is not given."`
 }
 
+// TakesImages reports whether all models of the server see images: those of OpenAI do.
+func (s Settings) TakesImages() bool { return s.BaseURL == "" || s.BaseURL.IsHost("api.openai.com") }
+
 // Provider is a client of one server. [New] or [Open] makes one; it is safe for
 // concurrent use.
 type Provider struct {

@@ -32,6 +32,14 @@ func (a *attempt) candidates(named []string) ([]llm.Candidate, error) {
 	list := make([]llm.Candidate, len(names))
 	for i, name := range names {
 		list[i] = llm.Candidate{Name: name, Model: o.Models.Model(name), Provider: a.sessions.provider(name), Tokens: a.of.suite.models.counter(name)}
+		list[i].Images = o.Models.Images != nil && o.Models.Images(name)
+	}
+	if run := a.sessions.recorded; run != nil { // its prompts have the pictures that its models saw
+		for i, recorded := range run.ModelsOf(named) {
+			if i < len(list) && recorded.Provider == list[i].Name {
+				list[i].Images = recorded.Images
+			}
+		}
 	}
 	return list, nil
 }

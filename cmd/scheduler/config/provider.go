@@ -25,7 +25,14 @@ type ProviderType struct {
 	// Embeds reports whether its servers may have models for embeddings.
 	Embeds bool
 	schema *schema.Schema
-	decode func(settings value.Value) (open func() (llm.Provider, error), wrong settingErrors)
+	decode func(settings value.Value) (made decodedProvider, wrong settingErrors)
+}
+
+// decodedProvider is what the settings of a provider say to its type.
+type decodedProvider struct {
+	open func() (llm.Provider, error)
+	// takesImages: all models of the server see images.
+	takesImages bool
 }
 
 // NewProviderType describes a type of provider: S is its settings struct, which embeds
@@ -35,10 +42,11 @@ func NewProviderType[S any, P llm.Provider](name string, open func(S) (P, error)
 	_, embeds := any(p).(llm.EmbeddingProvider)
 	return ProviderType{
 		Name: name, Embeds: embeds, schema: schema.MustFor[S](),
-		decode: func(settings value.Value) (func() (llm.Provider, error), settingErrors) {
+		decode: func(settings value.Value) (decodedProvider, settingErrors) {
 			var s S
 			wrong := decodeSettings(settings, &s)
-			return func() (llm.Provider, error) { return open(s) }, wrong
+			server, ok := any(s).(interface{ TakesImages() bool })
+			return decodedProvider{func() (llm.Provider, error) { return open(s) }, ok && server.TakesImages()}, wrong
 		},
 	}
 }
@@ -49,8 +57,9 @@ type Provider struct {
 	llm.Settings
 	Type ProviderType
 	// Open makes the provider. The error names what is missing, such as the key.
-	Open     func() (llm.Provider, error)
-	settings value.Value // as the file has them
+	Open        func() (llm.Provider, error)
+	takesImages bool        // its server is known for it
+	settings    value.Value // as the file has them
 }
 
 // DecodeValue keeps the settings until the types are known.
@@ -69,11 +78,7 @@ func (c *LLM) check(types []ProviderType) error {
 	for i := range c.Providers {
 		p := &c.Providers[i]
 		wrong := p.resolveType(types)
-		for j, ability := range p.Lacks {
-			if !slices.Contains(llm.Abilities(), ability) {
-				wrong = append(wrong, settingError{pointer: fmt.Sprintf("/lacks/%d", j), message: wording.Say("unknown ability %q%s", ability, value.DidYouMeanOrListSuffix(ability, llm.Abilities()))})
-			}
-		}
+		wrong = append(wrong, p.checkAbilities()...)
 		if strings.Contains(p.Name, llm.NameSeparator) {
 			wrong = append(wrong, settingError{pointer: "/name", message: wording.Say("the name %q has a comma, which separates names", p.Name)})
 		}
@@ -87,6 +92,32 @@ func (c *LLM) check(types []ProviderType) error {
 		return all
 	}
 	return nil
+}
+
+// checkAbilities checks the words of lacks and has.
+func (p *Provider) checkAbilities() (wrong settingErrors) {
+	for name, words := range map[string][]string{"lacks": p.Lacks, "has": p.Has} {
+		for i, ability := range words {
+			if !slices.Contains(llm.Abilities(), ability) {
+				wrong = append(wrong, settingError{pointer: fmt.Sprintf("/%s/%d", name, i), message: wording.Say("unknown ability %q%s", ability, value.DidYouMeanOrListSuffix(ability, llm.Abilities()))})
+			}
+		}
+	}
+	for i, ability := range p.Has {
+		if slices.Contains(p.Lacks, ability) {
+			wrong = append(wrong, settingError{pointer: fmt.Sprintf("/has/%d", i), message: wording.Say("%q stands under lacks too (take one of them out)", ability)})
+		}
+	}
+	return wrong
+}
+
+// TakesImages reports whether the model of a provider is known to see images: its server is, or has says so, and lacks does not.
+func (c *LLM) TakesImages(name string) bool {
+	p := c.Find(name)
+	if p == nil || slices.Contains(p.Lacks, llm.Images) {
+		return false
+	}
+	return p.takesImages || slices.Contains(p.Has, llm.Images)
 }
 
 // Lacks returns what the models of providers cannot do, by the names of these.
@@ -191,7 +222,8 @@ func (p *Provider) resolveType(types []ProviderType) settingErrors {
 	if len(wrong) > 0 {
 		return wrong
 	}
-	p.Open, wrong = p.Type.decode(settings)
+	made, wrong := p.Type.decode(settings)
+	p.Open, p.takesImages = made.open, made.takesImages
 	return wrong
 }
 

@@ -36,6 +36,7 @@ var _ = wording.Add(wording.Catalog{
 	"the environment variable %s: %s":                                        "环境变量 %s：%s",
 	"the settings are printed by scheduler init --settings":                  "scheduler init --settings 打印全部设置",
 	"unknown provider %q%s":                                                  "未知的服务商 %q%s",
+	"%q stands under lacks too (take one of them out)":                       "%q 同时写在 lacks 中（请去掉其中一个）",
 	"unknown ability %q%s":                                                   "未知的能力 %q%s",
 	"the provider %q is listed twice":                                        "服务商 %q 写了两次",
 	"the name %q has a comma, which separates names":                         "名称 %q 中有逗号，而逗号用于分隔名称",

@@ -70,6 +70,7 @@ func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 			Tokens:  func(name string) llm.Counter { return tokens.For(rt.settings.LLM.ModelOf(name)) },
 			Priced:  rt.settings.LLM.Priced,
 			Cost:    rt.settings.LLM.Cost,
+			Images:  rt.settings.LLM.TakesImages,
 		},
 		Recorded:  rt.recordedRun,
 		SecretOf:  rt.secretOfPlayed,

@@ -147,7 +147,7 @@ func (m *models) find(named []string) ([]llm.Candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		candidates[i], asked[i] = *found, replay.ModelName{Provider: found.Name, Model: found.Model}
+		candidates[i], asked[i] = *found, replay.ModelName{Provider: found.Name, Model: found.Model, Images: found.Images}
 	}
 	if m.run != nil {
 		m.run.NoteModels(named, asked)
@@ -165,7 +165,7 @@ func (m *models) played(named, names []string) []llm.Candidate {
 		if name == "" && len(names) > 0 {
 			name = names[0] // for the message about an answer that is missing
 		}
-		candidates[i] = llm.Candidate{Name: n.Provider, Model: n.Model, Provider: m.run.Provider(name, nil), Tokens: tokens.For(n.Model)}
+		candidates[i] = llm.Candidate{Name: n.Provider, Model: n.Model, Provider: m.run.Provider(name, nil), Tokens: tokens.For(n.Model), Images: n.Images}
 	}
 	return candidates
 }
@@ -221,7 +221,7 @@ func (rt *Runtime) candidateNamed(name string) (*llm.Candidate, error) {
 		return nil, err
 	}
 	model := rt.settings.LLM.ModelOf(name)
-	return &llm.Candidate{Name: name, Model: model, Provider: llm.Lazy(open), Tokens: tokens.For(model)}, nil
+	return &llm.Candidate{Name: name, Model: model, Provider: llm.Lazy(open), Tokens: tokens.For(model), Images: rt.settings.LLM.TakesImages(name)}, nil
 }
 
 // openChain opens the configured providers of names, as [llm.ParseNames] reads them; "" is the
