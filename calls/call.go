@@ -157,6 +157,10 @@ type Definition struct {
 	// In params, null stands for what holds a template. A call that asks no model says what its output
 	// needs of the model that gets it, such as images. nil: nothing.
 	Needs func(params value.Value) []string
+	// Tools returns the names of the tools that the model gets with these parameters, for the
+	// prompt that tells it of them. In params, null stands for what holds a template; tools that
+	// only the run knows are left out. nil: the call offers none.
+	Tools func(params value.Value) []string
 	// Runs returns the calls and flows that it runs inside its step, as far as params tell:
 	// lint checks these too. In params, null stands for what holds a template. nil: it
 	// runs none that it is given by name.

@@ -68,10 +68,13 @@ func (t *Texts) Read(further fs.FS, language, name string) (text []byte, path st
 	return nil, "", Errorf(Internal, "there is no text %s of %s", name, t.Folder)
 }
 
+// IsBuiltIn reports whether a text is one of the program's own, by its path as Read returns it.
+func (t *Texts) IsBuiltIn(path string) bool { return strings.HasPrefix(path, "lang/") }
+
 // SourceName returns what a text is called as the source of a piece of a prompt: a
 // built-in one by the set, that of a user by its path, as Read returns it.
 func (t *Texts) SourceName(path, name string) string {
-	if strings.HasPrefix(path, "lang/") {
+	if t.IsBuiltIn(path) {
 		return t.Folder + " " + name
 	}
 	return path

@@ -137,6 +137,9 @@ type StepInfo struct {
 	Index *int
 	// ToUser reports whether the step's text goes to the user (to_user).
 	ToUser bool
+	// Tools are the names of the tools of the steps that get the prompt which this one makes, as far
+	// as the flow writes them out.
+	Tools []string
 }
 
 // Scope is whose memory a call works in: what the flow names under memory, whoever has started

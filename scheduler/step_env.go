@@ -20,7 +20,7 @@ func (t *task) fillIn() {
 	}
 	t.vars = t.run.vars
 	t.vars.Now, t.vars.Resolved = now, resolved
-	t.vars.Step = calls.StepInfo{ID: t.step.ID, Name: t.step.Name, Description: t.step.Description, ToUser: t.toUser()}
+	t.vars.Step = calls.StepInfo{ID: t.step.ID, Name: t.step.Name, Description: t.step.Description, ToUser: t.toUser(), Tools: t.step.Tools}
 	if t.item >= 0 {
 		t.vars.Step.Index = &t.item
 	}

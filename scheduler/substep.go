@@ -171,7 +171,7 @@ func (t *task) newSubstep(name string, def calls.Definition) *task {
 		run: t.run, step: &step, item: -1, around: t, vars: t.vars, env: t.env, events: &taskEvents{},
 		id: fmt.Sprintf("%s/%s-%d", t.path(), name, t.substeps.nextNumber(name)),
 	}
-	in.vars.Step.ToUser = false
+	in.vars.Step.ToUser, in.vars.Step.Tools = false, nil
 	in.meter.SetOuter(&t.meter)
 	in.held.SetUp(t.run.bounds, &t.held)
 	in.requests.outer = &t.requests

@@ -62,6 +62,7 @@ max_rounds: 5
 		return output
 	}
 	def.Runs = inside
+	def.Tools = toolNames
 	def.Needs = func(params value.Value) (needs []string) {
 		_, hasTools := params.Get("tools")
 		if _, hasWorkspace := params.Get("workspace"); hasTools || hasWorkspace {

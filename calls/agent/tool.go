@@ -109,6 +109,24 @@ func (p Params) toolPlans() (plans []toolPlan) {
 	return plans
 }
 
+// toolNames returns the names of the tools that the parameters write out, with those of the
+// workspace.
+func toolNames(params value.Value) (names []string) {
+	var p Params
+	if value.Decode(params, &p) != nil {
+		return nil
+	}
+	if p.Workspace != "" {
+		names = append(names, calls.ReadFileTool)
+	}
+	for _, t := range p.toolPlans() {
+		if toolName.MatchString(t.name) {
+			names = append(names, t.name)
+		}
+	}
+	return names
+}
+
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // check refuses a tool that providers or prudence do not allow.

@@ -151,17 +151,26 @@ func (w *workspace) workspaceTools(ctx context.Context, env *calls.Env) (list []
 	return list, nil
 }
 
+// pathInside returns a path in the workspace for one that a prompt names, as its list of skills
+// does: with the workspace before it, as the flow writes that or absolute.
+func (w *workspace) pathInside(name string) string {
+	if inside, ok := strings.CutPrefix(name, w.shown+"/"); ok {
+		if _, err := w.root.Stat(name); err != nil {
+			return inside
+		}
+	}
+	if full, err := filepath.EvalSymlinks(w.root.Name()); err == nil {
+		return strings.TrimPrefix(name, filepath.ToSlash(full)+"/")
+	}
+	return name
+}
+
 func (w *workspace) readFile(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
 	a := fileArguments{Offset: 1, Limit: maxLines}
 	if err := value.Decode(arguments, &a); err != nil {
 		return toolOutput{}, calls.Errorf(calls.Invalid, "%w", err)
 	}
-	name := path.Clean(filepath.ToSlash(a.Path))
-	if inside, ok := strings.CutPrefix(name, w.shown+"/"); ok {
-		if _, err := w.root.Stat(name); err != nil {
-			name = inside // as the list of skills in a prompt writes it
-		}
-	}
+	name := w.pathInside(path.Clean(filepath.ToSlash(a.Path)))
 	text, err := readText(w.root, name)
 	file := path.Join(w.shown, name)
 	if err != nil {

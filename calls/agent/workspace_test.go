@@ -47,7 +47,14 @@ func desk(t *testing.T) string {
 
 func TestWorkspace(t *testing.T) {
 	dir := desk(t)
+	absolute, err := filepath.EvalSymlinks(filepath.Join(dir, "desk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	absolute = filepath.ToSlash(absolute)
 	for _, c := range []struct{ tool, arguments, want string }{
+		{"read_file", `{"path": "` + absolute + `/notes.txt", "limit": 1}`, "one\n"},
+		{"read_file", `{"path": "` + absolute + `/../outside.txt"}`, "escapes"},
 		{"read_file", `{"path": "notes.txt"}`, "one\ntwo\nthree\nfour"},
 		{"read_file", `{"path": "desk/deep.txt"}`, "far below"},
 		{"read_file", `{"path": "desk/notes.txt"}`, "other notes"},

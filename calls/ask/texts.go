@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
@@ -81,7 +82,7 @@ func TracedPrompt(ctx context.Context, env *calls.Env, call string, own fs.FS, n
 	if err != nil {
 		return "", nil, err
 	}
-	t, err := parseText(path, string(source))
+	t, err := parseOnce(set.IsBuiltIn(path), path, string(source))
 	if err != nil {
 		return "", nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
@@ -126,6 +127,27 @@ func checkText(own fs.FS, name, text string) []schema.Problem {
 // goTemplate matches an action of Go's text/template, in which these texts were once
 // written. Some of them are expressions here too, {{if .Name}} is if.Name.
 var goTemplate = regexp.MustCompile(`\{\{-?\s*(?:\.[A-Za-z_\s}]|(?:range|if|with|define|block|template)\s+["$.(\w]|(?:else|end)\s*-?\}\})`)
+
+// parsed holds the built-in templates that were used so far, by their texts: a template does
+// not change and may be rendered by many steps at once.
+var parsed sync.Map
+
+// parseOnce is [parseText], once for each text that is built in. Those of users are parsed at
+// each use, because their files may change.
+func parseOnce(isBuiltIn bool, path, text string) (*prompt.Template, error) {
+	if !isBuiltIn {
+		return parseText(path, text)
+	}
+	if t, ok := parsed.Load(text); ok {
+		return t.(*prompt.Template), nil
+	}
+	t, err := parseText(path, text)
+	if err != nil {
+		return nil, err
+	}
+	first, _ := parsed.LoadOrStore(text, t)
+	return first.(*prompt.Template), nil
+}
 
 // parseText parses a text; errors are of type *[prompt.Error].
 func parseText(path, text string) (*prompt.Template, error) {

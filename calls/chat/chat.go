@@ -91,6 +91,7 @@ response_schema:
 	})
 	def.Lint = lintParams
 	def.Needs = abilities
+	def.Tools = toolNames
 	def.OutputFor = func(output, params value.Value) value.Value {
 		if answer, _ := params.Get("response_schema"); answer.Kind() == value.Object {
 			return schema.WithProperty(output, "json", answer)
@@ -303,4 +304,16 @@ func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, 
 	}
 	out.JSON = &fitting
 	return out, nil
+}
+
+// toolNames returns the names of the tools that the parameters write out.
+func toolNames(params value.Value) (names []string) {
+	tools, _ := params.Get("tools")
+	for _, tool := range tools.List() {
+		v, _ := tool.At("/function/name")
+		if name, ok := v.Str(); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }

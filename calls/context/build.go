@@ -74,12 +74,12 @@ func (b *builder) identityText(ctx context.Context) (tracedText, error) {
 	if given := b.params.Identity; given != "" {
 		return tracedText{given, b.env.Say("parameter identity"), calls.FromParam("/identity", given)}, nil
 	}
-	f := facts{Runtime: platformName()}
+	f := facts{Runtime: platformName(), Tools: b.in.Tools}
 	if !b.runtimeInMessage() {
 		f.Time = formatClock(b.in.Now, b.in.Language)
 	}
 	if b.params.Workspace != "" {
-		f.Workspace = shownPath(b.params.Workspace)
+		f.Workspace = b.shownPath(b.params.Workspace)
 	}
 	return b.renderTraced(ctx, "identity", f)
 }

@@ -105,9 +105,9 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Init notes the time and the language.
+// Init notes the time, the language and the tools.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
-	in := Input{Now: vars.Now, Language: vars.Language}
+	in := Input{Now: vars.Now, Language: vars.Language, Tools: vars.Step.Tools}
 	if p.CurrentMessage != nil {
 		in.CurrentMessage = *p.CurrentMessage
 	}

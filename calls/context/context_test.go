@@ -110,6 +110,10 @@ func TestBuiltInIdentity(t *testing.T) {
 		}
 		warned(t, out)
 	}
+	named := run(t, dir, callstest.Now, value.Pairs("workspace", "ws"), func(e *calls.Env) { e.Vars.Step.Tools = []string{"weather", "notes"} })
+	if list := "\n\n## Tools\n- weather\n- notes\n\n## Current Time\n"; !strings.Contains(named.System, list) {
+		t.Errorf("no %q in\n%s", list, named.System)
+	}
 	alone := run(t, dir, callstest.Now, value.NewMap(0))
 	if strings.Contains(alone.System, "Workspace") || len(alone.Messages) != 1 {
 		t.Errorf("without parameters: %d messages, %s", len(alone.Messages), alone.System)
@@ -297,7 +301,7 @@ func TestMedia(t *testing.T) {
 	out := run(t, dir, callstest.Now, with, roots)
 	same(t, "sent", kinds(out, "image", true), media[:6])
 	same(t, "not sent", kinds(out, "image", false), media[6:])
-	warned(t, out, "media root", "odd.heic: not sent: its content is not an image", "none.png: not sent: there is no such file", "a.png: not sent: addresses", "base64,AA: not sent",
+	warned(t, out, "of the setting media_roots: skipped", "odd.heic: not sent: its content is not an image", "none.png: not sent: there is no such file", "a.png: not sent: addresses", "base64,AA: not sent",
 		"a.txt: not sent: its content", "broken.png: not sent", "../a.png: not sent: it lies outside", "link.png: not sent", "media d: not sent: it is a directory")
 	content, _ := out.Messages[1].Get("content")
 	if n := len(content.List()); n != 7 {
@@ -561,5 +565,31 @@ func TestMemoriesWithEmptyText(t *testing.T) {
 	i := slices.IndexFunc(out.Parts, func(p calls.Part) bool { return p.Kind == "recalled" })
 	if i < 0 || out.Parts[i].Name != "m1" || len(out.Parts[i].Origins) != 1 || out.Parts[i].Origins[0].Pointer != "/memories/0/content" {
 		t.Errorf("the parts are %+v", out.Parts)
+	}
+}
+
+// TestShownWorkspace: the prompt names the workspace as the flow does, or by its absolute path.
+func TestShownWorkspace(t *testing.T) {
+	dir := tree(t, map[string]string{"ws/skills/prices/SKILL.md": "---\nname: prices\ndescription: Prices.\n---\nx\n"})
+	if err := os.Symlink("ws", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(dir, "ws"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	absolute := filepath.ToSlash(real)
+	for _, tt := range []struct{ shown, want string }{{"", "link"}, {"written", "link"}, {"absolute", absolute}} {
+		params := value.Pairs("workspace", "./link")
+		if tt.shown != "" {
+			params.Set("shown_workspace", value.OfString(tt.shown))
+		}
+		out := run(t, dir, callstest.Now, params)
+		for _, text := range []string{"## Workspace\n" + tt.want + "\n", "<location>" + tt.want + "/skills/prices/SKILL.md</location>"} {
+			if !strings.Contains(out.System, text) {
+				t.Errorf("shown_workspace %q: no %q in\n%s", tt.shown, text, out.System)
+			}
+		}
+		warned(t, out)
 	}
 }

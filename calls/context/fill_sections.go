@@ -229,7 +229,7 @@ func (b *builder) skillSections(ctx context.Context) (active, list *section, lat
 	var sources []skill.Source
 	if b.workspace != nil {
 		for _, dir := range []string{"skills", ".agents/skills"} {
-			sources = append(sources, skill.Source{FS: b.workspace.root.FS(), Dir: dir, Shown: path.Join(b.workspace.shown, dir)})
+			sources = append(sources, skill.Source{FS: b.workspace.root.FS(), Dir: dir, Shown: path.Join(b.shownPath(b.params.Workspace), dir)})
 		}
 	}
 	if given := b.params.BuiltinSkills; given != "" {
@@ -238,7 +238,7 @@ func (b *builder) skillSections(ctx context.Context) (active, list *section, lat
 			b.warn("builtin_skills %s: skipped: %v", given, err)
 		} else {
 			defer builtin.close()
-			sources = append(sources, skill.Source{FS: builtin.root.FS(), Dir: ".", Shown: builtin.shown})
+			sources = append(sources, skill.Source{FS: builtin.root.FS(), Dir: ".", Shown: b.shownPath(given)})
 		}
 	}
 	found, warnings, err := skill.Load(ctx, skill.Host{LookPath: exec.LookPath, Getenv: os.Getenv}, sources...)

@@ -95,7 +95,7 @@ func (b *builder) mediaRoots() []*rootDir {
 	for _, dir := range b.env.MediaRoots {
 		root, err := openDir(b.env.Dir, dir)
 		if err != nil {
-			b.warn("media root %s: skipped: %v", dir, err)
+			b.warn("the folder %s of the setting media_roots: skipped: %v", dir, err)
 			continue
 		}
 		roots = append(roots, root)
@@ -144,7 +144,7 @@ func (b *builder) mediaFile(roots []*rootDir, name string) ([]byte, error) {
 	if b.workspace != nil && filepath.IsLocal(name) {
 		candidates = append(candidates, filepath.Join(b.workspace.path, name))
 	}
-	err = wording.Errorf("it lies outside the workspace and the allowed media roots")
+	err = wording.Errorf("it lies outside the workspace; the setting media_roots can allow its folder")
 	for _, candidate := range candidates {
 		for _, root := range roots {
 			rel, ok := root.relativePath(candidate)

@@ -17,10 +17,11 @@ var texts embed.FS
 // facts are what the texts may mention.
 type facts struct {
 	Time, Runtime, Workspace, Channel, ChatID string
+	Tools                                     []string
 }
 
 func (f facts) values() *value.Map {
-	return value.Pairs("time", f.Time, "runtime", f.Runtime, "workspace", f.Workspace, "channel", f.Channel, "chat_id", f.ChatID)
+	return value.Pairs("tools", f.Tools, "time", f.Time, "runtime", f.Runtime, "workspace", f.Workspace, "channel", f.Channel, "chat_id", f.ChatID)
 }
 
 // renderTraced renders a text in the language of the run, with the sources of its

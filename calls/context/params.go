@@ -12,6 +12,7 @@ import (
 type Params struct {
 	Workspace      string        `json:"workspace,omitempty" doc:"Directory with AGENTS.md and the like, memory/ and skills/. ~ is the home directory; relative paths start at the flow file. Without it only the identity is there."`
 	BootstrapFiles []string      `json:"bootstrap_files,omitempty" doc:"Files of the workspace that the system prompt quotes, in this order. Default: AGENTS.md SOUL.md USER.md TOOLS.md IDENTITY.md, those that exist." example:"[AGENTS.md, STYLE.md]"`
+	ShownWorkspace string        `json:"shown_workspace,omitempty" enum:"written|absolute" default:"written" doc:"How the prompt names the workspace and its skills: as the flow writes it, so that the prompt is the same on every machine, or by the absolute path, with ~ and links resolved."`
 	WorkDir        string        `json:"work_dir,omitempty" doc:"Directory inside the workspace that the work is about. Then every AGENTS.md (or AGENTS.override.md) from the workspace down to it is quoted, nearest last, 32 KiB in all." example:"services/billing"`
 	Memories       []value.Value `json:"memories,omitempty" doc:"Recalled memories, best first: texts, or objects with text or content, as memory-retrieve gives them."`
 	History        []*value.Map  `json:"history,omitempty" doc:"Messages before this one, oldest first. They are passed on as they are, with every key. Default: the conversation that came with the question; without one, in a flow with memory, the last turns of the session (200, 5000 tokens at most)."`
@@ -42,6 +43,7 @@ type Input struct {
 	Now            time.Time `json:"now"`
 	Language       string    `json:"language"`
 	CurrentMessage string    `json:"current_message"`
+	Tools          []string  `json:"tools,omitempty"`
 }
 
 // Output is the prompt, with the source of each of its parts.

@@ -41,8 +41,23 @@ func openDir(dir, given string) (*rootDir, error) {
 	return &rootDir{root: root, shown: shownPath(given), path: path}, nil
 }
 
-// shownPath returns a path as the model gets to see it.
+// shownPath returns a path as messages and sources name it.
 func shownPath(given string) string { return filepath.ToSlash(filepath.Clean(given)) }
+
+// shownPath returns the path of a folder of the parameters as the model gets to see it.
+func (b *builder) shownPath(given string) string {
+	if b.params.ShownWorkspace != "absolute" {
+		return shownPath(given)
+	}
+	full, err := userpath.Resolve(b.env.Dir, given)
+	if err != nil {
+		return shownPath(given)
+	}
+	if target, err := filepath.EvalSymlinks(full); err == nil {
+		full = target
+	}
+	return filepath.ToSlash(full)
+}
 
 // readText reads a text file: UTF-8, without a byte-order mark, with CRLF and CR as LF. What is larger than
 // [maxText] is cut after a line, which note reports.

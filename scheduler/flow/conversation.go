@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -50,4 +51,37 @@ func (u *unit) stepReadsConversation(s *stepUnit) bool {
 // callReadsConversation reports whether a call with these parameters reads the conversation by itself.
 func callReadsConversation(def calls.Definition, params value.Value) bool {
 	return def.ReadsConversation != nil && def.ReadsConversation(params)
+}
+
+// toolsAfter returns the names of the tools of the steps that get the prompt of a step: its output
+// messages or system, also by way of a call that passes messages on, as in-chat does.
+func (u *unit) toolsAfter(id string) (names []string) {
+	for _, s := range u.steps {
+		if s.With == nil || !mentionsPrompt(s.With, id) {
+			continue
+		}
+		var found []string
+		switch {
+		case s.Def.Tools != nil:
+			found = s.Def.Tools(s.With.Written())
+		case s.known && len(s.Def.Info.Messages) > 0:
+			found = u.toolsAfter(s.ID)
+		}
+		for _, name := range found {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// mentionsPrompt reports whether parameters take the messages, or the system text, of a step.
+func mentionsPrompt(with *Param, id string) (found bool) {
+	with.EachRef(func(ref prompt.Ref) {
+		path := ref.Path
+		isPrompt := len(path) > 1 && (path[1] == "messages" || path[1] == "system")
+		found = found || isPrompt && path[0] == id
+	})
+	return found
 }

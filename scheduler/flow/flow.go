@@ -135,6 +135,9 @@ type Step struct {
 	// or of the sub-flow's outputs, of a list of such for a step with for_each, with
 	// error among the members for one that goes on after a failure.
 	Output value.Value
+	// Tools are the names of the tools of the steps that get the messages of this one, as far as
+	// the flow writes them out: for a prompt that tells the model of them.
+	Tools []string
 	// Sub is the flow that a step of call flow runs, when its path is literal.
 	Sub *Flow
 	// Inner are the flows that its call may run inside itself, such as the tools of an agent, as far as the parameters

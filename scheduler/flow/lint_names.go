@@ -401,6 +401,9 @@ func (u *unit) lintPresence(use stepUse, from *stepUnit) {
 func (u *unit) completeFlow() {
 	u.flow.byID = u.byID
 	u.flow.ReadsConversation = u.readsConversation()
+	for _, s := range u.steps {
+		s.Tools = u.toolsAfter(s.ID)
+	}
 	if u.flow.Outputs != nil {
 		u.flow.outputs = u.shapeOfParam(u.flow.Outputs)
 	}

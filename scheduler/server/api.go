@@ -48,6 +48,23 @@ type endpoint struct {
 	mayBeEmpty bool
 	// bodyType is the type of a JSON body that the handler reads by itself; nil for others.
 	bodyType reflect.Type
+	// anyMedia reads the body as JSON whatever its media type is, for example that of curl -d.
+	// Pages of other sites can send such a body: it is for endpoints that change nothing.
+	anyMedia bool
+}
+
+// humaContext is a [huma.Context] under a name that can be embedded beside its method Context.
+type humaContext = huma.Context
+
+// jsonContext is a request whose body is JSON, whatever its headers say.
+type jsonContext struct{ humaContext }
+
+// Header returns a header of the request.
+func (c jsonContext) Header(name string) string {
+	if name == "Content-Type" {
+		return "application/json"
+	}
+	return c.humaContext.Header(name)
 }
 
 // none is the input or output of an endpoint without one.
@@ -110,6 +127,9 @@ func addEndpoint[I, O any](s *Server, e endpoint, handle func(context.Context, *
 			op.Extensions = map[string]any{"x-scope": string(e.scope)}
 		}
 		op.Security = []map[string][]string{{"token": scopes}, {"session": {}}}
+	}
+	if e.anyMedia {
+		op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) { next(jsonContext{ctx}) })
 	}
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)

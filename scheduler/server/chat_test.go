@@ -384,9 +384,19 @@ func TestSeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := f.do(f.token("", store.CallsRun), "POST", "/api/modules/smarttavern/in_chat_constructor/construct", string(request))
+	const path = "/api/modules/smarttavern/in_chat_constructor/construct"
+	token := f.token("", store.CallsRun)
+	r := f.do(token, "POST", path, string(request))
 	if r.status != http.StatusOK || r.doc.Map().Len() != 1 {
 		t.Fatalf("got %d %s", r.status, r.text)
+	}
+	if curl := f.do(token, "POST", path, string(request), "Content-Type", "application/x-www-form-urlencoded"); curl.text != r.text {
+		t.Errorf("curl -d gets %d %s", curl.status, curl.text)
+	}
+	for _, lacking := range []string{`{"presets_in_chat":[],"world_books":[]}`, `{"history":[],"world_books":[]}`, `{"history":[],"presets_in_chat":[]}`} {
+		if r := f.do(token, "POST", path, lacking); r.status != http.StatusUnprocessableEntity || !strings.Contains(r.text, "required property") {
+			t.Errorf("%s: got %d %s", lacking, r.status, r.text)
+		}
 	}
 	got, _ := r.doc.Get("messages")
 	if len(got.List()) != len(want.List()) {

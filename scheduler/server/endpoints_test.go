@@ -74,7 +74,7 @@ func requests() map[string]request {
 		"run-call":          {path: "/api/v1/calls/template", body: `{"with": {"template": "x"}}`, status: 200, shared: true, badBody: `{"with": {"tmplate": "x"}}`},
 		"list-functions":    {path: "/api/v1/functions", status: 200, shared: true},
 		"list-plugins":      {path: "/api/v1/plugins", status: 200, shared: true},
-		"construct-in-chat": {path: "/api/modules/smarttavern/in_chat_constructor/construct", body: `{"history": []}`, status: 200, shared: true, badBody: `{"history": 1}`},
+		"construct-in-chat": {path: "/api/modules/smarttavern/in_chat_constructor/construct", body: `{"history": [], "presets_in_chat": [], "world_books": null}`, status: 200, shared: true, badBody: `{"history": []}`},
 
 		"list-memories":     {path: "/api/v1/memory", status: 200, badPath: "/api/v1/memory?user=bo"},
 		"add-memory":        {path: "/api/v1/memory", body: `{"content": "tea"}`, status: 201, shared: true, badBody: `{"content": "tea", "user": "bo"}`},

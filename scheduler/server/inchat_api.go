@@ -22,7 +22,7 @@ func (s *Server) registerInChatAPI() {
 			id += "-" + strconv.Itoa(i)
 		}
 		addEndpoint(s, endpoint{
-			method: http.MethodPost, path: path, id: id, summary: "Put presets and world-book entries into a dialogue", scope: store.CallsRun,
+			method: http.MethodPost, path: path, id: id, summary: "Put presets and world-book entries into a dialogue", scope: store.CallsRun, anyMedia: true,
 		}, s.constructDialogue)
 	}
 }
@@ -30,8 +30,8 @@ func (s *Server) registerInChatAPI() {
 type constructInput struct {
 	Body struct {
 		History   value.Value `json:"history" doc:"Messages {role, content}."`
-		Presets   value.Value `json:"presets_in_chat,omitempty"`
-		Books     value.Value `json:"world_books,omitempty"`
+		Presets   value.Value `json:"presets_in_chat" doc:"Preset entries, or null."`
+		Books     value.Value `json:"world_books" doc:"World-book entries or books, or null."`
 		Variables value.Value `json:"variables,omitempty"`
 	}
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -135,7 +136,7 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	if err != nil {
 		return value.Value{}, notes, err
 	}
-	env, err := c.service.parts.CallEnv(r.LLM == nil && c.def.Info.UsesLLM)
+	env, err := c.newEnv(r.LLM == nil && c.def.Info.UsesLLM)
 	if err != nil {
 		return value.Value{}, notes, err
 	}
@@ -165,6 +166,30 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	hidden := c.service.parts.Hidden
 	output, err := scheduler.Invoke(secret.NewContext(ctx, hidden), def, with, env)
 	return hidden.MaskValue(output), append(notes, warnings.notes()...), err
+}
+
+// newEnv returns what a use of the call may use. A call that asks the model for some parameters
+// only, for example slot unless stages is [], gets a model that cannot be opened as one that fails
+// when it is asked: a check needs no key.
+func (c *Caller) newEnv(asksModel bool) (*calls.Env, error) {
+	env, err := c.service.parts.CallEnv(asksModel)
+	if err == nil || !asksModel || !c.def.Info.LLMOptional {
+		return env, err
+	}
+	fault := err
+	env, err = c.service.parts.CallEnv(false)
+	if err == nil {
+		env.LLM = unopened{fault}
+	}
+	return env, err
+}
+
+// unopened is a model that could not be opened.
+type unopened struct{ fault error }
+
+// Chat fails.
+func (u unopened) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, u.fault) }
 }
 
 // allowsBound reports whether Parts.BoundCalls has a name: itself, or as mcp.shop.* the beginning of it.

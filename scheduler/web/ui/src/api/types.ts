@@ -1056,9 +1056,11 @@ export interface components {
         ConstructInputBody: {
             /** @description Messages {role, content}. */
             history: unknown;
-            presets_in_chat?: unknown;
+            /** @description Preset entries, or null. */
+            presets_in_chat: unknown;
             variables?: unknown;
-            world_books?: unknown;
+            /** @description World-book entries or books, or null. */
+            world_books: unknown;
         };
         ConstructOutput: {
             /** @description Messages {role, content, source}. */
