@@ -230,14 +230,14 @@ func printed(output, line string) bool {
 	return regexp.MustCompile(strings.Join(pattern, ".*")).MatchString(output)
 }
 
+// aCommand matches a command of scheduler in a shell's line: at its beginning, after variables, in a pipe or in $(...).
+var aCommand = regexp.MustCompile(`(?m)(?:^|&& |\| |\(|^[A-Z_]+=\S+ )scheduler ([^|&)\n]*)`)
+
 // checkCommands checks that the commands of scheduler in a block, and their flags, exist.
 func (r *docsReader) checkCommands(t *testing.T, b docsBlock) {
 	t.Helper()
-	for line := range strings.SplitSeq(strings.ReplaceAll(b.text, "\\\n", " "), "\n") {
-		_, command, ok := strings.Cut(line, "scheduler ")
-		if !ok || strings.HasPrefix(strings.TrimSpace(line), "#") {
-			continue
-		}
+	for _, m := range aCommand.FindAllStringSubmatch(strings.ReplaceAll(b.text, "\\\n", " "), -1) {
+		command := m[1]
 		words := wordsOf(exitComment.ReplaceAllString(command, ""))
 		path := []string{}
 		for _, w := range words {
