@@ -3,12 +3,17 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/memorytest"
+	memorysqlite "github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler"
@@ -48,6 +53,28 @@ var asking = map[string]struct {
 	"summary":       {`call: summary, with: {text: All is well.}`, nil, "All is well."},
 	"facts":         {`call: facts, with: {text: All is well.}`, nil, `{"facts": [], "domain": []}`},
 	"agent":         {`call: agent, with: {prompt: Go.}`, nil, "done"},
+	"snapshot":      {`call: memory-snapshot`, nil, `{"key_points": ["She cycles."], "category": "life", "importance": 0.5}`},
+}
+
+// remembered returns a memory of user ann, in which her two-wheeler is found by its meaning.
+func remembered(t *testing.T, embeddings *memory.Embeddings) *memory.SnapshotProcessor {
+	t.Helper()
+	store, err := memorysqlite.OpenTemporary(t.Context(), memorysqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() }) // it is in memory
+	p := &memory.SnapshotProcessor{Store: store, Embeddings: embeddings, Memories: memory.MaxJob, Snapshots: memory.MaxJob, Log: slog.New(slog.DiscardHandler)}
+	_, err = p.ProcessMemory(t.Context(), memory.BaseMemory{Content: "I take my two-wheeler every morning.", Context: memory.Context{UserID: "ann", SessionID: "s"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// remembers lets a run work in a memory.
+func remembers(p *memory.SnapshotProcessor) schedulertest.Option {
+	return schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Env.Memory = p })
 }
 
 // TestProviderFaults: a model that fails, fails the step that asks it, whichever call that is; a list of providers goes on with the
@@ -60,9 +87,9 @@ func TestProviderFaults(t *testing.T) {
 				t.Parallel()
 				run := func(names string) (*schedulertest.Result, *scripted.Provider) {
 					main := scripted.New(append(append([]scripted.Answer{}, asks.before...), fault, fault, fault, fault)...)
-					flow := `{name: x, llm: ` + names + `, inputs: {type: object}, steps: [{id: a, ` + asks.step + `}]}`
+					flow := `{name: x, llm: ` + names + `, inputs: {type: object}, memory: {user: ann, session: s}, steps: [{id: a, ` + asks.step + `}]}`
 					return schedulertest.Run(t, flow, schedulertest.With(append(builtin.Calls(), visit)...), schedulertest.Inputs(`{"question": "Where to?"}`),
-						journaled(t), providers(map[string]llm.Provider{"main": main, "backup": scripted.Texts(asks.good, asks.good)})), main
+						journaled(t), remembers(remembered(t, nil)), providers(map[string]llm.Provider{"main": main, "backup": scripted.Texts(slices.Repeat([]string{asks.good}, 4)...)})), main
 				}
 				alone, main := run("main")
 				failsAsProvider(t, alone)
@@ -113,6 +140,49 @@ func TestJudgeFaults(t *testing.T) {
 		if isFinal := name == brokenStream; isFinal != (err != nil) || err == nil && !ruling.Passed {
 			t.Errorf("%s, with a second judge: %v, %v", name, ruling, err)
 		}
+	}
+}
+
+// failing is a model for embeddings that fails.
+type failing struct{ err error }
+
+func (f failing) Model() string { return "one" }
+func (f failing) Embed(context.Context, []string) ([][]float32, error) {
+	return nil, f.err
+}
+
+// TestEmbeddingFaults: a search goes on by words, and tells it, if the embeddings cannot be had: no other model is asked, whose vectors
+// could not be compared.
+func TestEmbeddingFaults(t *testing.T) {
+	const search = `{name: x, memory: {user: ann, session: s}, steps: [{id: a, call: memory-retrieve, with: {current_query: "every morning, cycling", include: [content], min_relevance: 0}}],
+		outputs: {found: "{{ a.relevant_memories[0].content }}"}}`
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			good := &memorytest.Embedder{Name: "one"}
+			p := remembered(t, &memory.Embeddings{Embedder: good})
+			if report, err := p.Run(t.Context(), memory.AllUsers(), false); err != nil || report.Embedded != 1 {
+				t.Fatalf("%+v, %v", report, err)
+			}
+			asked := len(good.Asked())
+			for isFailing, warnings := range map[bool]int{false: 0, true: 1} {
+				if isFailing {
+					p.Embeddings = &memory.Embeddings{Embedder: failing{err: fault.Error}}
+				} else {
+					p.Embeddings = &memory.Embeddings{Embedder: good}
+				}
+				r := schedulertest.Run(t, search, schedulertest.With(builtin.Calls()...), journaled(t), remembers(p))
+				if r.Err != nil || !strings.Contains(r.Outputs.JSON(), "two-wheeler") {
+					t.Fatalf("failing is %v: %v, %s", isFailing, r.Err, r.Outputs)
+				}
+				if got := strings.Count(r.Log(), "step.warning"); got != warnings {
+					t.Errorf("failing is %v: %d warnings\n%s", isFailing, got, r.Log())
+				}
+			}
+			if n := len(good.Asked()) - asked; n != 1 {
+				t.Errorf("the model that does not fail was asked %d times", n)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -52,6 +53,8 @@ func (c *Embeddings) check(known []string) error {
 	switch {
 	case c.Provider == "":
 		return nil
+	case len(llm.ParseNames(c.Provider)) > 1:
+		return wrongSetting("memory.embeddings.provider", "embeddings come from one provider, as vectors of two models cannot be compared (name one instead of %q)", c.Provider)
 	case !slices.Contains(known, c.Provider):
 		return wrongSetting("memory.embeddings.provider", "%q is not one of llm.providers with embeddings%s", c.Provider, value.DidYouMeanOrListSuffix(c.Provider, known))
 	case c.Model == "":

@@ -48,4 +48,6 @@ var _ = wording.Add(wording.Catalog{
 	"reading temporal.tls: %w":                                               "读取 temporal.tls：%w",
 	"temporal.payload_key_env: the variable %s is not %d hexadecimal digits": "temporal.payload_key_env：变量 %s 不是 %d 位十六进制数字",
 	"temporal.tls.ca: %s has no certificate":                                 "temporal.tls.ca：%s 中没有证书",
+
+	"embeddings come from one provider, as vectors of two models cannot be compared (name one instead of %q)": "向量只能来自一个服务商，因为两个模型的向量不能相互比较（请指明一个，而不是 %q）",
 })

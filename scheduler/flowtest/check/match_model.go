@@ -284,6 +284,10 @@ func buildSimilar(want similarWant, a *argument) test {
 	if !a.isBound("/min", want.Min) {
 		return nil
 	}
+	if len(llm.ParseNames(want.LLM)) > 1 {
+		a.report("/llm", wording.Say("embeddings come from one provider: vectors of two models cannot be compared"), wording.Say("name one"))
+		return nil
+	}
 	return func(ctx context.Context, of *subject) *verdict {
 		if of.of.Services.Provider == nil {
 			return errorOf(calls.Errorf(calls.Missing, "there is no model for embeddings").WithHint("name one: similar: {llm: NAME, ...}"))

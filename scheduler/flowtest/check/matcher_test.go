@@ -259,6 +259,7 @@ var suite = map[string]string{
 		pass {output: reply, similar: {to: ["xyz", "tea green mei"], min: 0.99}}
 		fail {output: reply, similar: {to: "xyz", min: 0.5}}
 		error {output: reply, similar: {to: "xyz", min: 0.5, llm: none}}
+		wrong {output: reply, similar: {to: "xyz", min: 0.5, llm: "a,b"}} 'embeddings come from one provider'
 		wrong {output: reply, similar: {to: "xyz"}} 'min'`,
 	"output judge": `
 		pass {output: reply, judge: {criteria: [Names a tea], llm: '{"criteria": [{"reason": "green", "met": true}]}'}}

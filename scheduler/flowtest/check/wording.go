@@ -276,4 +276,7 @@ var _ = wording.Add(wording.Catalog{
 	"how many tokens it was is not known: the answers under llm do not tell":                    "token 数未知：llm 下的回答没有给出",
 	"give usage to the answers: {text: ..., usage: {input_tokens: 20, output_tokens: 5}}":       "请给回答加上 usage：{text: ..., usage: {input_tokens: 20, output_tokens: 5}}",
 	"when: %s": "when：%s",
+
+	"embeddings come from one provider: vectors of two models cannot be compared": "向量只能来自一个服务商：两个模型的向量不能相互比较",
+	"name one": "请指明一个",
 })
