@@ -79,24 +79,47 @@ func (a *attempt) answer(ctx context.Context, e *scheduler.StepExecutor) {
 		if !errors.As(a.err, &waiting) || len(left) == 0 {
 			return
 		}
+		before := left
 		var given []scheduler.Answer
-		left = slices.DeleteFunc(left, func(one suite.Answer) bool {
-			answer := scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: one.Value}
-			fits := scheduler.CheckAnswers(append(slices.Clip(given), answer), waiting.For) == nil
-			if fits {
-				given = append(given, answer)
-				a.used.at[one.Pos] = 1
-			}
-			return fits
-		})
-		if len(given) == 0 {
-			one := left[0]
-			err := scheduler.CheckAnswers([]scheduler.Answer{{Step: one.Step, Pointer: one.Pointer, Value: one.Value}}, waiting.For)
-			a.problem = calls.Errorf(calls.Invalid, "%s: the answer does not fit: %w", one.Pos, err)
+		given, left = a.nextAnswers(before, waiting)
+		if a.problem != nil {
 			return
 		}
+		events := len(a.events)
 		a.collect(e.Resume(ctx, waiting.Run, scheduler.Resumption{Answers: given, Flow: a.of.Flow}))
+		if a.err != nil && len(a.events) == events {
+			a.problem = unfitAnswer(before[0], a.err)
+			return
+		}
 	}
+}
+
+// nextAnswers returns those of the answers that are left which are given now, and the rest. a.problem is set if none fits.
+func (a *attempt) nextAnswers(left []suite.Answer, waiting *scheduler.Waiting) (given []scheduler.Answer, rest []suite.Answer) {
+	turn := left[0].Turn
+	for _, one := range left {
+		answer := scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: one.Value, Message: one.Message}
+		isNow := one.Turn == turn
+		if turn == 0 {
+			isNow = scheduler.CheckAnswers(append(slices.Clip(given), answer), waiting.For) == nil
+		}
+		if !isNow {
+			rest = append(rest, one)
+			continue
+		}
+		given = append(given, answer)
+		a.used.at[one.Pos] = 1
+	}
+	if len(given) == 0 {
+		one := left[0]
+		a.problem = unfitAnswer(one, scheduler.CheckAnswers([]scheduler.Answer{{Step: one.Step, Pointer: one.Pointer, Value: one.Value}}, waiting.For))
+	}
+	return given, rest
+}
+
+// unfitAnswer returns the error of an answer that the run does not take.
+func unfitAnswer(one suite.Answer, why error) error {
+	return calls.Errorf(calls.Invalid, "%s: the answer does not fit: %w", one.Pos, why)
 }
 
 // newExecutor returns an executor in a world of its own, and what guards that.
@@ -135,6 +158,13 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	env.Clock = func() time.Time { return now }
 	env.Tokens = c.suite.models.counter(a.providers(c.Flow.LLM)[0])
 	e.Models = a.candidates
+	if c.HasScript || a.providers(c.Flow.LLM)[0] != "" || a.sessions.recorded != nil { // a model can read what the user answers
+		usual, err := a.candidates(c.Flow.LLM)
+		if err != nil {
+			return nil, nil, err
+		}
+		env.LLM = usual[0].Provider
+	}
 	e.NewRunID = func() string { return fmt.Sprintf("test-%d-%d", c.index+1, a.number) }
 	e.Seed = seed + uint64(a.number) - 1
 	e.Until, e.Conversation, e.Owner = c.Until, c.Conversation, scheduler.Owner{User: c.User}

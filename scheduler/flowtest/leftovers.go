@@ -124,6 +124,9 @@ func unusedAnswer(one *suite.Answer) *calls.Error {
 	if one.Step != "" {
 		name = one.Step + ":" + one.Pointer
 	}
+	if one.Message != "" {
+		name = one.Message
+	}
 	return calls.Errorf(calls.Invalid, "the run did not wait for the answer %q", name).
 		WithHint("take it out of answers, or find out why the run does not wait for it")
 }

@@ -3,6 +3,7 @@ package suite
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,7 +155,7 @@ func (c *caseReader) merged() settingKeys {
 	k.Tags, k.Allow = join(d.Tags, own.Tags), join(d.Allow, own.Allow)
 	k.User = cmp.Or(own.User, d.User)
 	k.Until, k.Now, k.Timeout = cmp.Or(own.Until, d.Until), cmp.Or(own.Now, d.Now), cmp.Or(own.Timeout, d.Timeout)
-	k.Answers, k.Seed, k.Repeat = cmp.Or(own.Answers, d.Answers), cmp.Or(own.Seed, d.Seed), cmp.Or(own.Repeat, d.Repeat)
+	k.Answers, k.Seed, k.Repeat = given(own.Answers, d.Answers), cmp.Or(own.Seed, d.Seed), cmp.Or(own.Repeat, d.Repeat)
 	k.Pass, k.Threshold = cmp.Or(own.Pass, d.Pass), cmp.Or(own.Threshold, d.Threshold)
 	k.Conversation = given(own.Conversation, d.Conversation)
 	k.Skip, k.LLM, k.Memory, k.State = given(own.Skip, d.Skip), given(own.LLM, d.LLM), given(own.Memory, d.Memory), given(own.State, d.State)
@@ -204,10 +205,33 @@ func (c *caseReader) readMocks() {
 	}
 }
 
-// readAnswers reads STEP:/pointer and /pointer.
+// readAnswers reads answers by their pointers, or a list of what the user answers each time.
 func (c *caseReader) readAnswers() {
-	for key, v := range c.settings.Answers.All() {
-		pointer := c.place("answers") + "/" + value.Escape(key)
+	answers, pointer := c.settings.Answers, c.place("answers")
+	if answers.Kind() != value.List {
+		c.addAnswers(answers.Map(), pointer, 0)
+		return
+	}
+	for i, item := range answers.List() {
+		at := fmt.Sprintf("%s/%d", pointer, i)
+		text, isText := item.Str()
+		switch {
+		case isText && strings.TrimSpace(text) != "":
+			pos := c.at(at)
+			pos.File = c.file
+			c.answers = append(c.answers, Answer{Pos: pos, Turn: i + 1, Message: text, IsDefault: !c.has("answers")})
+		case item.Kind() == value.Object && item.Map().Len() > 0:
+			c.addAnswers(item.Map(), at, i+1)
+		default:
+			c.reportOnce(c.at(at), wording.Say("an answer of a list is a sentence, or values by their pointers"), wording.Say(`write answers: ["It is A-1042."], or answers: [{/city: Rome}]`))
+		}
+	}
+}
+
+// addAnswers adds answers by STEP:/pointer and /pointer; turn is when they are given.
+func (c *caseReader) addAnswers(answers *value.Map, below string, turn int) {
+	for key, v := range answers.All() {
+		pointer := below + "/" + value.Escape(key)
 		pos := c.keyAt(pointer)
 		step, at, hasStep := strings.Cut(key, ":")
 		if strings.HasPrefix(key, "/") || !hasStep {
@@ -221,7 +245,7 @@ func (c *caseReader) readAnswers() {
 			c.checkStep(pos, step)
 		}
 		pos.File = c.file
-		c.answers = append(c.answers, Answer{Pos: pos, Step: step, Pointer: at, Value: v, IsDefault: !c.has("answers")})
+		c.answers = append(c.answers, Answer{Pos: pos, Step: step, Pointer: at, Value: v, Turn: turn, IsDefault: !c.has("answers")})
 	}
 }
 

@@ -181,6 +181,10 @@ type Answer struct {
 	Step    string
 	Pointer string
 	Value   value.Value
+	// Message is a sentence, which is read as in a chat; "" for a value at a pointer.
+	Message string
+	// Turn is the time at which the run waits, from 1, that it is for; 0 is the first at which it fits.
+	Turn int
 	// IsDefault is set where the defaults of the file have it, and not the case.
 	IsDefault bool
 }

@@ -133,4 +133,7 @@ var _ = wording.Add(wording.Catalog{
 	"give it more than 0; a check with weight: 0 is reported and decides nothing":          "请设为大于 0 的值；weight: 0 的检查只报告结果，不影响结论",
 	"the check compares the case %q with itself":                                           "此检查把用例 %q 与它自己比较",
 	"name another case of the file":                                                        "请写文件中的另一个用例",
+
+	"an answer of a list is a sentence, or values by their pointers": "列表中的回答应是一句话，或按指针给出的值",
+	`write answers: ["It is A-1042."], or answers: [{/city: Rome}]`:  `请写 answers: ["It is A-1042."]，或 answers: [{/city: Rome}]`,
 })
