@@ -56,9 +56,10 @@ all below it, and ./... is what is tested where no path is given.
 
 A case that stops before the model (until: STEP) looks at the prompt: what is in it,
 where each piece comes from, and what was left out and why. It needs no model and no key.
-Other cases play recorded answers, of NAME.test.PROVIDER.cassette.yaml; --record asks for
-those that are missing, --live asks for all. Tests reach no network, run no calls of
-plugins and write nothing, unless a case mocks or allows it.
+Other cases play recorded answers: of models in NAME.test.PROVIDER.cassette.yaml, of
+servers, tools and plugins in NAME.test.cassette.yaml. --record asks for those that are
+missing, for real: a tool that sends a mail sends it. --live asks for all. Otherwise tests
+reach no network, run no calls of plugins and write nothing, unless a case mocks or allows it.
 
 Where run --record has kept a run with the inputs of the case, in NAME.cassette.yaml, the
 case plays it: its time and seed, unless the case gives others, and all answers that the
@@ -85,7 +86,7 @@ interrupted; --rerun goes on.`,
 	flags := cmd.Flags()
 	f.selection.addFlags(flags)
 	flags.IntVar(&f.repeat, "repeat", 0, "run each case `N` times, whatever the files say")
-	flags.BoolVar(&f.record, "record", false, "ask the models for answers that are not recorded, and record them")
+	flags.BoolVar(&f.record, "record", false, "ask models, servers, tools and plugins for answers that are not recorded, and record them")
 	flags.BoolVar(&f.live, "live", false, "ask the models for all answers, and record none; cases may reach the network")
 	flags.StringVar(&f.against, "against", "", "compare with an earlier `run`: a name given to --bless, a file, or last")
 	flags.StringVar(&f.failOn, "fail-on", string(compare.FailOnSignificant), "what of --against is a failure: significant, any or none")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -175,19 +176,21 @@ func (r *Run) Lookup(ctx context.Context, kind, name string, request value.Value
 
 // describe returns the recording of a request, without its answer.
 func (r *Run) describe(ctx context.Context, kind, name string, request value.Value) *recording {
-	asker := llm.AskerOf(ctx)
-	shownName, _ := r.hide(value.OfString(name)).Str() // it has a path
-	one := &recording{kind: kind, name: shownName, step: asker.Step, part: asker.Part, take: 1}
-	one.request = boundTexts(r.hide(request))
-	one.key = keyOf(one.request)
-	return one
+	return describeExchange(ctx, kind, name, request, r.cassette.options.Hidden, r.currentPlaces())
 }
 
-// hide returns v without secrets and places.
-func (r *Run) hide(v value.Value) value.Value {
-	known := r.cassette.options.Hidden
-	masked := newSecrets(nil).with(known).maskValue(v.MaskedDeep(mask))
-	return r.currentPlaces().hide(known.MaskValue(masked)) // keys and numbers too
+// describeExchange returns the recording of a request to others than models, without its answer, secrets and places.
+func describeExchange(ctx context.Context, kind, name string, request value.Value, known *secret.Set, shown places) *recording {
+	hide := func(v value.Value) value.Value {
+		masked := newSecrets(nil).with(known).maskValue(v.MaskedDeep(mask))
+		return shown.hide(known.MaskValue(masked)) // keys and numbers too
+	}
+	asker := llm.AskerOf(ctx)
+	shownName, _ := hide(value.OfString(name)).Str() // it has a path
+	one := &recording{kind: kind, name: shownName, step: asker.Step, part: asker.Part, take: 1}
+	one.request = boundTexts(hide(request))
+	one.key = keyOf(one.request)
+	return one
 }
 
 // hideAnswer returns an answer without places, and with marks in the place of secrets.

@@ -29,8 +29,9 @@ type TakesConfig struct {
 	Open func() (llm.Provider, error)
 	// Hidden are texts that must not get into the file, beside the secrets of the provider; nil for none.
 	Hidden *secret.Set
-	// Secrets are those of [Options].
+	// Secrets are those of [Options], and Places the texts that are others on each machine.
 	Secrets func() []Secret
+	Places  []Place
 	// Hint is how to record, for the message about a request that is not recorded.
 	Hint string
 }
@@ -61,6 +62,14 @@ type take struct {
 	recording
 	order, sequence int
 	used            bool
+}
+
+// slotKey returns the key of the slots of its request. Those of others than models are told apart by who is asked too.
+func (r *recording) slotKey() string {
+	if r.kind == KindModel {
+		return r.key
+	}
+	return r.kind + " " + r.name + " " + r.key
 }
 
 // slot is the place of an answer: the n-th to a request in a repeat.
@@ -102,7 +111,7 @@ func OpenTakes(config TakesConfig) (*Takes, error) {
 
 func (t *Takes) addLocked(one *take) {
 	t.recordings = append(t.recordings, one)
-	t.byKey[one.key] = append(t.byKey[one.key], one)
+	t.byKey[one.slotKey()] = append(t.byKey[one.slotKey()], one)
 }
 
 // Play returns a player for repeat number, from 1. What it records is put into the file by order, so that
@@ -154,7 +163,7 @@ func (t *Takes) drop(one *take) (wasRecorded bool) {
 	wasRecorded = !slices.Contains(t.fresh, one)
 	t.isStale = t.isStale || wasRecorded || !t.saved.IsZero()
 	t.recordings = slices.DeleteFunc(t.recordings, isSame)
-	t.byKey[one.key] = slices.DeleteFunc(t.byKey[one.key], isSame)
+	t.byKey[one.slotKey()] = slices.DeleteFunc(t.byKey[one.slotKey()], isSame)
 	t.fresh = slices.DeleteFunc(t.fresh, isSame)
 	return wasRecorded
 }
@@ -288,6 +297,7 @@ type Player struct {
 
 	// The following fields are guarded by mu.
 
+	places   places
 	asked    map[string]int // by key: how many times
 	given    []*take        // what was played or recorded, in order
 	missed   error

@@ -178,10 +178,35 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	return e, guard, nil
 }
 
-// findRecorded finds the run that is recorded beside the flow with the inputs of the case.
+// findRecorded finds what is recorded for the run: the run beside the flow with the inputs of the case, and what tests have
+// recorded, or are to record now.
 func (a *attempt) findRecorded(e *scheduler.StepExecutor, guard *guard) error {
 	c, o := a.of, &a.of.suite.runner.options
-	if o.Recorded == nil || o.Mode == result.Live {
+	if o.Mode == result.Live {
+		return nil
+	}
+	tape := &caseTape{guard: guard, hasMemory: len(c.Memory) > 0}
+	takes, err := c.suite.models.openOutside()
+	if err != nil {
+		return err
+	}
+	if takes != nil {
+		guard.hasTakes, guard.records = true, o.Mode == result.Record
+		tape.player = takes.Play(1, c.index)
+	}
+	if err := a.findRecordedRun(e, tape); err != nil {
+		return err
+	}
+	if tape.run != nil || tape.player != nil {
+		e.Tape = tape
+	}
+	return nil
+}
+
+// findRecordedRun finds the run that is recorded beside the flow with the inputs of the case.
+func (a *attempt) findRecordedRun(e *scheduler.StepExecutor, tape *caseTape) error {
+	c, o := a.of, &a.of.suite.runner.options
+	if o.Recorded == nil {
 		return nil
 	}
 	inputs := c.Inputs
@@ -195,12 +220,10 @@ func (a *attempt) findRecorded(e *scheduler.StepExecutor, guard *guard) error {
 	if err != nil || run == nil {
 		return err
 	}
-	a.sessions.recorded = run
-	guard.recorded = run
+	a.sessions.recorded, tape.guard.recorded, tape.run = run, run, run
 	if o.SecretOf != nil {
 		e.Secrets = func(name string) (string, bool) { return o.SecretOf(run, name), true }
 	}
-	e.Tape = &caseTape{run: run, guard: guard, hasMemory: len(c.Memory) > 0}
 	return nil
 }
 

@@ -29,6 +29,8 @@ type guard struct {
 	recorded *replay.Run
 	allow    []string
 	isLive   bool
+	// records is set if what is not recorded is recorded now, and hasTakes if tests have recorded something, or are to.
+	records, hasTakes bool
 
 	mu     sync.Mutex
 	uses   map[string]int        // how many replies of a mock were given at a place; guarded by mu
@@ -209,7 +211,7 @@ func (g *guard) allows(use *scheduler.CallUse) bool {
 // mayBeRecorded reports whether what a call asks outside may be recorded: then its tape decides, request by request. A tool
 // that writes is denied all the same.
 func (g *guard) mayBeRecorded(use *scheduler.CallUse) bool {
-	return g.recorded != nil && !(use.Info.Stores && isInTool(use))
+	return (g.recorded != nil || g.hasTakes) && !(use.Info.Stores && isInTool(use))
 }
 
 // isAllowed reports whether a call is allowed by its name, its plugin or its server: mcp.github for all of its tools.
@@ -230,7 +232,10 @@ func deniedError(use *scheduler.CallUse) error {
 			err = calls.Errorf(calls.Invalid, "the tool %s runs %s, which writes, and a test does not let tools write", use.Path, use.Info.Name)
 		}
 	}
-	return err.WithHint("add mocks: {%s: {...}} to the case, or allow: [%s]", mock, use.Info.Name)
+	if use.Info.Stores {
+		return err.WithHint("add mocks: {%s: {...}} to the case, or allow: [%s]", mock, use.Info.Name)
+	}
+	return err.WithHint("add mocks: {%s: {...}} to the case, record it with scheduler test --record, or add allow: [%s]", mock, use.Info.Name)
 }
 
 // callPrefix begins the names of mocks that stand for every use of a call.
@@ -247,11 +252,11 @@ func (g *guard) http(inner calls.HTTP) calls.HTTP { return guardedHTTP{g, inner}
 
 // Do sends an allowed request.
 func (h guardedHTTP) Do(req *http.Request) (*http.Response, error) {
-	if h.guard.isAllowed(callHTTP) {
+	if h.guard.records || h.guard.isAllowed(callHTTP) {
 		return h.inner.Do(req)
 	}
 	err := calls.Errorf(calls.Invalid, "a request to %s is not allowed in a test", req.URL.Host).
-		WithHint("mock the step that sends it, or add allow: [http] to the case")
+		WithHint("mock the step that sends it, record it with scheduler test --record, or add allow: [http] to the case")
 	h.guard.refuse(err)
 	return nil, err
 }

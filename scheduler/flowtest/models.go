@@ -21,6 +21,7 @@ type models struct {
 
 	mu       sync.Mutex
 	takes    map[string]*replay.Takes // by the name of the provider; guarded by mu
+	outside  *replay.Takes            // of others than models, nil before it is needed; guarded by mu
 	live     map[string]llm.Provider  // guarded by mu
 	counters map[string]llm.Counter   // guarded by mu
 }
@@ -78,6 +79,31 @@ func (m *models) open(name string) (*replay.Takes, error) {
 	}
 	m.takes[name] = t
 	return t, nil
+}
+
+// openOutside returns the cassette of what cases get from others than models: a.test.yaml has a.test.cassette.yaml. nil: there is none, and none
+// is to be recorded.
+func (m *models) openOutside() (*replay.Takes, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	mode := replay.Replay
+	if m.options.Mode == result.Record {
+		mode = replay.Auto
+	}
+	if m.outside == nil {
+		t, err := replay.OpenTakes(replay.TakesConfig{
+			Path: besideFile(m.suite.Path, cassetteSuffix), ShownPath: besideFile(m.suite.File, cassetteSuffix), Mode: mode, Hidden: m.options.Hidden,
+			Secrets: m.options.Secrets, Places: m.options.Places, Hint: "run scheduler test --record to record it",
+		})
+		if err != nil {
+			return nil, calls.Errorf(calls.Invalid, "%w", err)
+		}
+		m.outside = t
+	}
+	if mode == replay.Replay && m.outside.IsEmpty() {
+		return nil, nil
+	}
+	return m.outside, nil
 }
 
 // openLive returns a provider that is asked.
@@ -164,6 +190,9 @@ func (m *models) close(prune bool) error {
 	var all []error
 	for _, t := range m.takes {
 		all = append(all, t.Close(prune))
+	}
+	if m.outside != nil {
+		all = append(all, m.outside.Close(prune))
 	}
 	return errors.Join(all...)
 }

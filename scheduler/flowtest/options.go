@@ -43,6 +43,8 @@ type Options struct {
 	// sees as a secret; it is there if Recorded is.
 	Secrets  func() []replay.Secret
 	SecretOf func(run *replay.Run, name string) string
+	// Places are the texts that are others on each machine: recordings have their names.
+	Places []replay.Place
 	// Parallel is how many cases run at a time; 0 is one for each processor.
 	Parallel int
 	// Repeat is how often cases run, instead of what they say; 0 leaves it to them.

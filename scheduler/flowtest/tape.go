@@ -9,38 +9,73 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// caseTape plays for a repeat what the recorded run of its flow was answered. What is not recorded is denied, unless the case
-// allows it; the memory and what runs inside the program is asked. It is safe for concurrent use.
+// caseTape plays for a repeat what the recorded run of its flow was answered, and what tests have recorded. What is not recorded is
+// recorded if tests are to, else denied unless the case allows it; the memory and what runs inside the program is asked. It is safe for
+// concurrent use.
 type caseTape struct {
-	run   *replay.Run
-	guard *guard
+	run *replay.Run // of the flow; nil: none is recorded with the inputs of the case
+	// player has what tests have recorded, and records; nil: neither.
+	player *replay.Player
+	guard  *guard
 	// hasMemory is set if the case gives the memory its records.
 	hasMemory bool
 }
 
 // Exchange plays what is recorded for the request.
 func (t *caseTape) Exchange(ctx context.Context, kind, name string, request value.Value, ask func(context.Context) (value.Value, error)) (value.Value, error) {
-	isOwn := (kind == calls.TapedMemory || kind == calls.TapedRecall) && t.hasMemory
-	if !isOwn {
+	isMemory := kind == calls.TapedMemory || kind == calls.TapedRecall
+	if t.run != nil && !(isMemory && t.hasMemory) {
 		if answer, ok := t.run.Lookup(ctx, kind, name, request); ok {
 			return answer, nil
 		}
 	}
-	switch kind {
-	case calls.TapedHTTP: // the request itself is denied if it is not allowed
-	case calls.TapedMCP, calls.TapedCall:
-		if !t.guard.isAllowed(name) {
-			err := calls.Errorf(calls.Invalid, "the recorded run has no such use of %s, and a test does not let it work", name).
-				WithHint("add mocks: {call:%s: {...}} to the case, record the run again with scheduler run --record, or add allow: [%s]", name, name)
-			t.guard.refuse(err)
+	if isMemory { // that of the case
+		return ask(ctx)
+	}
+	askAllowed := func(ctx context.Context) (value.Value, error) {
+		if err := t.deny(ctx, kind, name, request); err != nil {
 			return value.Value{}, err
 		}
+		return ask(ctx)
 	}
-	return ask(ctx)
+	if t.player == nil {
+		return askAllowed(ctx)
+	}
+	return t.player.Exchange(ctx, kind, name, request, askAllowed)
+}
+
+// deny returns the error of a request that is not recorded, to what a test may not reach; nil: it may.
+func (t *caseTape) deny(ctx context.Context, kind, name string, request value.Value) error {
+	var allowed string
+	switch kind {
+	case calls.TapedHTTP:
+		allowed = callHTTP
+	case calls.TapedMCP, calls.TapedCall:
+		allowed = name
+	}
+	isHTTPOfNothing := kind == calls.TapedHTTP && t.player == nil // the request itself is denied
+	if allowed == "" || isHTTPOfNothing || t.guard.records || t.guard.isAllowed(allowed) {
+		return nil
+	}
+	var err error = calls.Errorf(calls.Invalid, "the recorded run has no such use of %s, and a test does not let it work", name).
+		WithHint("add mocks: {call:%s: {...}} to the case, record the run again with scheduler run --record, or add allow: [%s]", name, name)
+	if t.player != nil {
+		err = calls.Errorf(calls.Invalid, "%w", t.player.MissOf(ctx, kind, name, request)).
+			WithHint("run scheduler test --record to record it, mock it in the case, or add allow: [%s]", allowed)
+	}
+	t.guard.refuse(err)
+	return err
 }
 
 // Begin tells the id of the run.
-func (t *caseTape) Begin(id string, part int, now time.Time) { t.run.Begin(id, part, now) }
+func (t *caseTape) Begin(id string, part int, now time.Time) {
+	if t.run != nil {
+		t.run.Begin(id, part, now)
+	}
+	if t.player != nil {
+		t.player.Begin(id)
+	}
+}
 
-// End does nothing: nothing is recorded.
+// End does nothing: what was recorded is written when all cases of the file have run.
 func (t *caseTape) End(bool) error { return nil }

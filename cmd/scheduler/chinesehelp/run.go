@@ -156,9 +156,10 @@ all below it, and ./... is what is tested where no path is given.
 
 A case that stops before the model (until: STEP) looks at the prompt: what is in it,
 where each piece comes from, and what was left out and why. It needs no model and no key.
-Other cases play recorded answers, of NAME.test.PROVIDER.cassette.yaml; --record asks for
-those that are missing, --live asks for all. Tests reach no network, run no calls of
-plugins and write nothing, unless a case mocks or allows it.
+Other cases play recorded answers: of models in NAME.test.PROVIDER.cassette.yaml, of
+servers, tools and plugins in NAME.test.cassette.yaml. --record asks for those that are
+missing, for real: a tool that sends a mail sends it. --live asks for all. Otherwise tests
+reach no network, run no calls of plugins and write nothing, unless a case mocks or allows it.
 
 Where run --record has kept a run with the inputs of the case, in NAME.cassette.yaml, the
 case plays it: its time and seed, unless the case gives others, and all answers that the
@@ -171,8 +172,9 @@ interrupted; --rerun goes on.`: `运行测试文件：NAME.yaml 旁边的 NAME.t
 其流程或文件夹；DIR/... 是文件夹及其下所有内容，没有给出路径时测试 ./... 。
 
 在模型之前停止的用例（until: STEP）检查提示词：其中有什么，每个片段来自哪里，略去了什么及原因。
-它不需要模型和密钥。其他用例播放 NAME.test.PROVIDER.cassette.yaml 中录制的回答；--record 询问缺少
-的，--live 全部询问。测试不访问网络，不运行插件的调用，也不写入任何内容，除非用例模拟或允许。
+它不需要模型和密钥。其他用例播放录制的回答：模型的在 NAME.test.PROVIDER.cassette.yaml 中，服务器、
+工具和插件的在 NAME.test.cassette.yaml 中。--record 真正询问缺少的：发邮件的工具会发出邮件。--live
+全部询问。此外测试不访问网络，不运行插件的调用，也不写入任何内容，除非用例模拟或允许。
 
 如果 run --record 在 NAME.cassette.yaml 中保存了使用该用例输入的运行，用例就播放它：使用其时间和种子
 （除非用例另有给出），以及用例没有模拟的一切回答，包括模型、服务器、工具、插件和记忆。
@@ -188,7 +190,7 @@ interrupted; --rerun goes on.`: `运行测试文件：NAME.yaml 旁边的 NAME.t
 	"ask the models for all answers, and record none; cases may reach the network":                               "向模型询问全部回答，不录制；用例可以访问网络",
 	"run the variants with a setting of the matrix: `key=value`":                                                 "运行矩阵中有此设置的变体：`key=value`",
 	"drop snapshots and recorded answers that nothing asks for":                                                  "删去没有用到的快照和录制的回答",
-	"ask the models for answers that are not recorded, and record them":                                          "向模型询问没有录制的回答，并录制",
+	"ask models, servers, tools and plugins for answers that are not recorded, and record them":                  "向模型、服务器、工具和插件询问没有录制的回答，并录制",
 	"run each case `N` times, whatever the files say":                                                            "每个用例运行 `N` 次，不论文件如何写",
 	"write reports: `kind=FILE`, with kind junit, json, html or md; several with commas":                         "写入报告：`kind=FILE`，kind 为 junit、json、html 或 md；多个以逗号分隔",
 	"run cases that failed, or had errors, in the last run, and those that it did not come to: failed or errors": "运行上次失败或出错的用例，以及没有轮到的用例：failed 或 errors",

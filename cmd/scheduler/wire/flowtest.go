@@ -74,6 +74,7 @@ func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 		},
 		Recorded:  rt.recordedRun,
 		SecretOf:  rt.secretOfPlayed,
+		Places:    rt.placesOfMachine(""),
 		Language:  language,
 		Languages: rt.settings.FurtherLanguages().Files,
 		Hidden:    rt.hidden,
