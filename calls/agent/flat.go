@@ -70,7 +70,7 @@ func (f *flatArguments) addGroup(whole value.Value, group string, s value.Value,
 	case group == "headers" && !isNamed: // a model adds no headers of its own
 		return
 	case group == "body":
-		if resolved := followRefs(whole, s); hasOnlyMembers(resolved) {
+		if resolved := mergeMembers(whole, s, maxMerges); hasOnlyMembers(resolved) {
 			s = resolved
 		} else {
 			f.places = append(f.places, place{argument: group, group: group, schema: s, isRequired: isRequired && !isFixed})
@@ -129,7 +129,7 @@ func fixedHeaders(s value.Value, fixed *value.Map) *value.Map {
 
 // followRefs returns the schema that a schema is a reference to, or only adds a description to.
 func followRefs(whole, s value.Value) value.Value {
-	for range 16 {
+	for range maxRefs {
 		ref, refers := s.Get("$ref")
 		all, _ := s.Get("allOf")
 		switch {
@@ -147,6 +147,49 @@ func followRefs(whole, s value.Value) value.Value {
 		}
 	}
 	return s
+}
+
+// maxRefs and maxMerges bound how deep references and allOf lead.
+const (
+	maxRefs   = 16
+	maxMerges = 8
+)
+
+// mergeMembers returns an object that several schemas describe together as one with all their members. For example an
+// order with its customer may be allOf an order and {properties: {customer: ...}}. Any other schema stays as it is.
+func mergeMembers(whole, s value.Value, depth int) value.Value {
+	s = followRefs(whole, s)
+	all, isList := s.Get("allOf")
+	if !isList || depth == 0 || !hasOnly(s, slices.Concat(annotations, []string{"allOf", "type", "properties", "required"})) {
+		return s
+	}
+	own := s.Map().Clone()
+	own.Delete("allOf")
+	own.Set("type", value.OfString("object"))
+	if _, has := own.Get("properties"); !has {
+		own.Set("properties", value.OfMap(nil))
+	}
+	members, required := value.NewMap(4), []value.Value(nil)
+	for _, part := range append(slices.Clone(all.List()), value.OfMap(own)) {
+		part = mergeMembers(whole, part, depth-1)
+		_, isClosed := part.Get("additionalProperties") // it would close the others too
+		isOwn := value.Equal(part, value.OfMap(own))
+		if isClosed || !isOwn && !hasOnlyMembers(part) {
+			return s
+		}
+		properties, _ := part.Get("properties")
+		for name, member := range properties.Map().All() {
+			if before, has := members.Get(name); has && !value.Equal(before, member) {
+				member = value.OfMap(value.Pairs("allOf", []value.Value{before, member}))
+			}
+			members.Set(name, member)
+		}
+		needed, _ := part.Get("required")
+		required = append(required, needed.List()...)
+	}
+	own.Set("properties", value.OfMap(members))
+	own.Set("required", value.OfList(required...))
+	return value.OfMap(own)
 }
 
 // annotations are keywords that allow and forbid nothing.

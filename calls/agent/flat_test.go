@@ -59,6 +59,10 @@ func TestFlatSchema(t *testing.T) {
 			`{"type":"object","properties":{"query_body":{"type":"string"},"body":{"oneOf":[{"type":"string"}]}},"additionalProperties":false}`},
 		{"{type: object, properties: {body: {type: object, properties: {a: {}}, additionalProperties: {type: string}}}}", "{}",
 			`{"type":"object","properties":{"body":{"type":"object","properties":{"a":{}},"additionalProperties":{"type":"string"}}},"additionalProperties":false}`},
+		{"{type: object, required: [body], properties: {body: {allOf: [{$ref: '#/definitions/Order'}, {type: object, required: [by], properties: {by: {type: string}, amount: {minimum: 1}}}], properties: {gift: {type: boolean}}}}, definitions: {Order: {allOf: [{type: object, required: [id], properties: {id: {type: integer}}}, {type: object, properties: {amount: {type: number}}}]}}}", "with: {body: {gift: true}}",
+			`{"type":"object","properties":{"id":{"type":"integer"},"amount":{"allOf":[{"type":"number"},{"minimum":1}]},"by":{"type":"string"}},"required":["id","by"],"additionalProperties":false}`},
+		{"{type: object, properties: {body: {allOf: [{type: object, properties: {a: {}}, additionalProperties: false}, {type: object, properties: {b: {}}}]}}}", "{}",
+			`{"type":"object","properties":{"body":{"allOf":[{"type":"object","properties":{"a":{}},"additionalProperties":false},{"type":"object","properties":{"b":{}}}]}},"additionalProperties":false}`},
 		{"{type: object, properties: {path: {type: object}, query: {type: object}, headers: {type: object}, body: {}}}", "with: {url: 'https://h/{shop}/{id}', path: {shop: s}, body: null}",
 			`{"type":"object","properties":{"id":{"type":"string"},"query":{"type":"object"}},"required":["id"],"additionalProperties":false}`},
 	} {

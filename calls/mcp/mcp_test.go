@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -552,6 +553,44 @@ func (r recorder) Once(ctx context.Context, name string, params value.Value, wor
 		r.kept[key] = v
 	}
 	return v, err
+}
+
+// strangeWriter makes a chart of each image in an answer, and writes it in small pieces.
+type strangeWriter struct{ http.ResponseWriter }
+
+func (w strangeWriter) Write(p []byte) (int, error) {
+	strange := bytes.ReplaceAll(p, []byte(`"type":"image"`), []byte(`"type":"chart"`))
+	for piece := range slices.Chunk(strange, 7) {
+		if _, err := w.ResponseWriter.Write(piece); err != nil {
+			return 0, err
+		}
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+	}
+	return len(p), nil
+}
+
+func (w strangeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// TestUnknownBlocksOverHTTP: a block of an unknown type does not cost the others, in an answer and in a stream.
+func TestUnknownBlocksOverHTTP(t *testing.T) {
+	for _, o := range []sdk.StreamableHTTPOptions{{}, {JSONResponse: true}, {Stateless: true}, {Stateless: true, JSONResponse: true}} {
+		tools := newServer("good")
+		handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, &o)
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(strangeWriter{w}, r) }))
+		t.Cleanup(web.Close)
+		p := newProject(t, "good")
+		p.server = mcp.Server{Name: "web", URL: web.URL + "/mcp", Timeout: time.Minute}
+		p.allow = []string{strings.TrimPrefix(web.URL, "http://")}
+		p.open()
+		p.trust()
+		output, err := p.use("picture", `{}`)
+		if text, _ := output.Get("text"); err != nil || text.PlainText() != "look\n[chart]" {
+			t.Errorf("%+v: got %s, %v", o, output.JSON(), err)
+		}
+		if output, err = p.use("add", `{"a": 2, "b": 3}`); err != nil {
+			t.Errorf("%+v: %s, %v", o, output.JSON(), err)
+		}
+	}
 }
 
 // person answers questions from a list; each is asked once.

@@ -128,6 +128,7 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer.Body = &boundedBody{ReadCloser: answer.Body, left: maxBody}
+	readKnownBlocks(answer)
 	return answer, nil
 }
 

@@ -208,16 +208,59 @@ func formatFilter(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	return pyvalue.OfStr(s), err
 }
 
+// filterURLEncode encodes a text for a path, for example a%20b, and a map or a list of pairs for a query, for example q=a+b&n=1.
 func filterURLEncode(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
-	if c.in.IsDict() || pyvalue.IsSequence(c.in) {
-		e := fault.Errorf(fault.Type, "urlencode needs a text, not a '%s'", c.in.PyType())
-		e.Hint = "encode each part: key ~ '=' ~ (value | urlencode)"
-		return pyvalue.None, e
+	if !c.in.IsDict() && !pyvalue.IsSequence(c.in) {
+		s, err := m.TextOf(c.in)
+		if err != nil {
+			return pyvalue.None, err
+		}
+		s = strings.NewReplacer("+", "%20", "%7E", "~", "%2F", "/").Replace(url.QueryEscape(s))
+		return pyvalue.OfStr(s), m.CheckTextSize(len(s))
 	}
-	s, err := m.TextOf(c.in)
+	pairs, err := urlPairs(m, c.in)
 	if err != nil {
 		return pyvalue.None, err
 	}
-	s = strings.NewReplacer("+", "%20", "%7E", "~", "%2F", "/").Replace(url.QueryEscape(s))
-	return pyvalue.OfStr(s), m.CheckTextSize(len(s))
+	var b strings.Builder
+	for i, pair := range pairs {
+		if i > 0 {
+			b.WriteByte('&')
+		}
+		for j, part := range pair {
+			if j > 0 {
+				b.WriteByte('=')
+			}
+			text, err := m.TextOf(part)
+			if err != nil {
+				return pyvalue.None, err
+			}
+			b.WriteString(strings.ReplaceAll(url.QueryEscape(text), "%7E", "~"))
+			if err := m.CheckTextSize(b.Len()); err != nil {
+				return pyvalue.None, err
+			}
+		}
+	}
+	return pyvalue.OfStr(b.String()), nil
+}
+
+// urlPairs returns the keys and values of a map, or the items of a list, which must be pairs.
+func urlPairs(m *pyvalue.Run, v pyvalue.Val) (pairs [][]pyvalue.Val, err error) {
+	items, err := m.ItemsOf(v)
+	if v.IsDict() {
+		items, err = m.ViewItems(&pyvalue.DictView{Of: v, Kind: 'i'})
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range items {
+		pair, err := m.ItemsOf(item)
+		if err != nil || len(pair) != 2 {
+			e := fault.Errorf(fault.Type, "urlencode needs a text, a map or a list of pairs; an item of the list is a '%s'", item.PyType())
+			e.Hint = "give a map, or pairs such as ['q', 'tea']"
+			return nil, e
+		}
+		pairs = append(pairs, pair)
+	}
+	return pairs, nil
 }
