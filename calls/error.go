@@ -1,7 +1,6 @@
 package calls
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -51,7 +50,8 @@ type Error struct {
 	Hint string
 	Err  error
 
-	chineseHint string // "" where Hint was set by itself
+	hintFormat string // "" if Hint was set by itself
+	hintArgs   []any
 }
 
 // Error returns the text of the error below; the hint is printed apart.
@@ -73,11 +73,17 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 
 // WithHint returns the error with a hint.
 func (e *Error) WithHint(format string, args ...any) *Error {
-	hint := wording.Say(format, args...)
-	if hint.Zh == hint.En { // such as the name that was probably meant, as "%s"
-		hint = wording.Of(hint.En)
+	return &Error{Kind: e.Kind, Hint: wording.SayIn("en", format, args...), Err: e.Err, hintFormat: format, hintArgs: args}
+}
+
+// hintIn returns the hint in a language.
+func (e *Error) hintIn(language string) string {
+	if e.hintFormat != "" {
+		if hint := wording.SayIn(language, e.hintFormat, e.hintArgs...); hint != e.Hint {
+			return hint
+		}
 	}
-	return &Error{Kind: e.Kind, Hint: hint.En, Err: e.Err, chineseHint: hint.Zh}
+	return wording.Of(e.Hint).In(language) // such as the name that was probably meant, as "%s"
 }
 
 // MessageIn returns the message of any error in a language, as far as it is known there.
@@ -87,7 +93,7 @@ func MessageIn(err error, language string) string { return wording.OfError(err).
 func HintIn(err error, language string) string {
 	for below := err; below != nil; below = errors.Unwrap(below) {
 		if e, ok := below.(*Error); ok && e.Hint != "" { //nolint:errorlint // each link is looked at by itself
-			return wording.Text{En: e.Hint, Zh: cmp.Or(e.chineseHint, wording.Of(e.Hint).Zh)}.In(language)
+			return e.hintIn(language)
 		}
 	}
 	return wording.Of(HintOf(err)).In(language)

@@ -4,6 +4,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // The pieces of the call agent's own work inside its step.
@@ -20,13 +22,13 @@ const (
 	ReadSkillTool = "read_skill"
 )
 
-var substepName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+var substepName = value.CompileLater(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // ToolSubstep returns what the call agent calls a use of a tool inside its step, without the number: by the name of the
 // tool, unless that cannot be the name of a substep, or is taken by the agent's own work.
 func ToolSubstep(tool string) string {
 	isTaken := tool == RoundSubstep || tool == DialogueSubstep
-	if substepName.MatchString(tool) && !isTaken {
+	if substepName().MatchString(tool) && !isTaken {
 		return tool
 	}
 	return "tool"

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -161,7 +162,7 @@ func (e *tapedError) play(ctx context.Context) error {
 	if s := e.Server; s != nil {
 		played.server = &llm.Error{Status: s.Status, Temporary: s.Temporary, Unsent: s.Unsent, RetryAfter: time.Duration(s.RetryAfterMS) * time.Millisecond}
 	}
-	return &Error{Kind: e.Kind, Hint: e.Hint, Err: played, chineseHint: e.HintZh}
+	return (&Error{Kind: e.Kind, Err: played}).WithHint("%s", wording.Text{En: e.Hint, Zh: cmp.Or(e.HintZh, e.Hint)})
 }
 
 // playedError is an error of a recording.

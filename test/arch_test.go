@@ -75,7 +75,7 @@ var layers = map[string][]string{
 	// dialogue, which is their short-term memory, in calls/transcript; the skills that
 	// context lists and agent opens in calls/skill.
 	"calls/skill":      {"llm/value/..."},
-	"calls/date":       {},
+	"calls/date":       {"llm/value"},
 	"calls/transcript": {"llm", "plugins"},
 	"calls/userpath":   {},
 	"calls/...":        {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "calls/userpath", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},

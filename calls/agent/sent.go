@@ -27,7 +27,7 @@ func distinguishIDs(toolCalls []llm.ToolCall) {
 
 // sentName returns the name of a tool, which may not exist.
 func sentName(name string) string {
-	if toolName.MatchString(name) {
+	if toolName().MatchString(name) {
 		return name
 	}
 	name = calls.ToolName(name)

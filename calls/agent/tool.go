@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
@@ -120,21 +119,21 @@ func toolNames(params value.Value) (names []string) {
 		names = append(names, calls.ReadFileTool)
 	}
 	for _, t := range p.toolPlans() {
-		if toolName.MatchString(t.name) {
+		if toolName().MatchString(t.name) {
 			names = append(names, t.name)
 		}
 	}
 	return names
 }
 
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var toolName = value.CompileLater(`^[A-Za-z0-9_-]{1,64}$`)
 
 // check refuses a tool that providers or prudence do not allow.
 func (t toolPlan) check() error {
 	_, hasURL := t.with.Get("url")
 	_, hasOperation := t.with.Get("operation")
 	switch {
-	case !toolName.MatchString(t.name):
+	case !toolName().MatchString(t.name):
 		return calls.Errorf(calls.Invalid, "%q is not a valid tool name", t.name).
 			WithHint("give it a name of at most 64 letters, digits, - and _")
 	case t.call == "flow":

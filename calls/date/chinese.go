@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 const (
@@ -132,23 +134,23 @@ func weekdaysOf(back int, first, last string, today time.Time) (Period, bool) {
 // What stands around words that would name a time, and makes them something else: 7号楼,
 // 每月初.
 var (
-	notDayAfter     = compileLater(`[\da-zA-Z零一二三四五六七八九十百千第.-]$`)
-	notDayBefore    = compileLater(`^(?:[楼线桌院门房店球机车馆厅库口仓井铺床柜窗站台厂字铁选手码人文公]|高速|国道|服务|员工|地块|作品)`)
-	notPartAfter    = compileLater(`[\d零一二三四五六七八九十几每各本整个]$`)
-	notLastAfter    = compileLater(`[早晚海路马以]$`) // 晚上
-	notThisAfter    = compileLater(`日$`)        // 日本
-	notNextAfter    = compileLater(`[之以今]$`)
-	notDayNameAfter = compileLater(`[提之以]$`)
-	notAgoAfter     = compileLater(`(?:[提之以]|[` + marks + `]的? ?)$`)
-	notLunarBefore  = compileLater(`^[家个起些直次定样]`)
-	notWeekdayNear  = compileLater(`[\d一二两三四五六七八九十几每半下上本这个隔整圆老小到]$`)
-	notBareWeekday  = compileLater(`^(?:[次个天顿回遍年岁十百分点气围报]|要|打算|准备|计划)`)
-	notSeasonAfter  = compileLater(`[每那各一青]个?$`)
-	notFractionNear = compileLater(`[\d/.:A-Za-z比例占第-]$`)
-	notFraction     = compileLater(`^(?:[\d/.:%A-Za-z-]| ?(?:的人|杯|勺|茶匙|页|斤|以上|左右|概率))`)
-	notQuarterNear  = compileLater(`[A-Za-z\d第每]$`)
-	notOpenBefore   = compileLater(`^[^\s\p{P}我你他她它咱们的去来做干吃喝买有发说都是在会没还又见看住学写哪谁什怎为和与]`) // 昨天前台说
-	notQuarterMark  = compileLater(`^(?:[\da-zA-Z]| ?[:：.)）])`)
+	notDayAfter     = value.CompileLater(`[\da-zA-Z零一二三四五六七八九十百千第.-]$`)
+	notDayBefore    = value.CompileLater(`^(?:[楼线桌院门房店球机车馆厅库口仓井铺床柜窗站台厂字铁选手码人文公]|高速|国道|服务|员工|地块|作品)`)
+	notPartAfter    = value.CompileLater(`[\d零一二三四五六七八九十几每各本整个]$`)
+	notLastAfter    = value.CompileLater(`[早晚海路马以]$`) // 晚上
+	notThisAfter    = value.CompileLater(`日$`)        // 日本
+	notNextAfter    = value.CompileLater(`[之以今]$`)
+	notDayNameAfter = value.CompileLater(`[提之以]$`)
+	notAgoAfter     = value.CompileLater(`(?:[提之以]|[` + marks + `]的? ?)$`)
+	notLunarBefore  = value.CompileLater(`^[家个起些直次定样]`)
+	notWeekdayNear  = value.CompileLater(`[\d一二两三四五六七八九十几每半下上本这个隔整圆老小到]$`)
+	notBareWeekday  = value.CompileLater(`^(?:[次个天顿回遍年岁十百分点气围报]|要|打算|准备|计划)`)
+	notSeasonAfter  = value.CompileLater(`[每那各一青]个?$`)
+	notFractionNear = value.CompileLater(`[\d/.:A-Za-z比例占第-]$`)
+	notFraction     = value.CompileLater(`^(?:[\d/.:%A-Za-z-]| ?(?:的人|杯|勺|茶匙|页|斤|以上|左右|概率))`)
+	notQuarterNear  = value.CompileLater(`[A-Za-z\d第每]$`)
+	notOpenBefore   = value.CompileLater(`^[^\s\p{P}我你他她它咱们的去来做干吃喝买有发说都是在会没还又见看住学写哪谁什怎为和与]`) // 昨天前台说
+	notQuarterMark  = value.CompileLater(`^(?:[\da-zA-Z]| ?[:：.)）])`)
 )
 
 func namedHoliday(g []string, today time.Time) (Period, bool) {
@@ -189,9 +191,9 @@ func listed(beginning, list string, pattern *regexp.Regexp, end string, read fun
 }
 
 var (
-	dayItems     = compileLater(dayNumber)
-	weekdayItems = compileLater(`[一二三四五六日天]`)
-	yearlyItems  = compileLater(chineseYearly)
+	dayItems     = value.CompileLater(dayNumber)
+	weekdayItems = value.CompileLater(`[一二三四五六日天]`)
+	yearlyItems  = value.CompileLater(chineseYearly)
 )
 
 func withoutOf(text string) string { return strings.TrimSuffix(strings.TrimSpace(text), "的") }
@@ -236,7 +238,7 @@ var chineseExpressions = sync.OnceValue(func() []expression {
 		{words: afterThis(`个? ?月 ?(?:的?` + monthPart + `|的?` + chineseDayOfMonth + ` ?[日号])`), period: func(g []string, today time.Time) (Period, bool) {
 			return dayOfRelativeMonth(0, g[1], g[2], today)
 		}},
-		{words: apart{words: regexp.MustCompile(`(?:` + chineseShortYear + `的? ?)` + `([春夏秋冬])[天季]?`), notBefore: compileLater(`^节`)}, period: func(g []string, today time.Time) (Period, bool) {
+		{words: apart{words: regexp.MustCompile(`(?:` + chineseShortYear + `的? ?)` + `([春夏秋冬])[天季]?`), notBefore: value.CompileLater(`^节`)}, period: func(g []string, today time.Time) (Period, bool) {
 			return seasonPeriod(g[3], parseYear(g[1], g[2], today), today), true
 		}},
 		{words: apart{words: regexp.MustCompile(ofYear + `(?:第? ?([一二三四1-4])个?季度|[qQ]([1-4]))`), notAfter: notQuarterNear, notBefore: notQuarterMark}, period: func(g []string, today time.Time) (Period, bool) {

@@ -1,24 +1,34 @@
 package date
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 var (
-	epoch = compileLater(`^(-?\d{9,10})(\.\d+)?$|^(-?\d{12,13})$`)
+	epoch = value.CompileLater(`^(-?\d{9,10})(\.\d+)?$|^(-?\d{12,13})$`)
 
 	// 15:04:05, 3:30 pm
-	digital = compileAnchored(`(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)? ?(am|pm|a\.m|p\.m)?\.?`)
+	digital = sync.OnceValue(func() *regexp.Regexp {
+		return compileAnchored(`(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)? ?(am|pm|a\.m|p\.m)?\.?`)
+	})
 	// 3pm, 3 o'clock
-	hourOnly = compileAnchored(`(\d{1,2}) ?(am|pm|a\.m|p\.m|o'clock)\.?`)
+	hourOnly = sync.OnceValue(func() *regexp.Regexp { return compileAnchored(`(\d{1,2}) ?(am|pm|a\.m|p\.m|o'clock)\.?`) })
 	// 下午3点半, 晚上八点一刻, 15点30分
-	spoken = compileAnchored(`(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|夜晚|晚|早|晨)? ?` + number + `[点时](?:(半)|(一刻|三刻)|整|` + number + `分?(?:` + number + `秒)?)?`)
+	spoken = sync.OnceValue(func() *regexp.Regexp {
+		return compileAnchored(`(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|夜晚|晚|早|晨)? ?` + number + `[点时](?:(半)|(一刻|三刻)|整|` + number + `分?(?:` + number + `秒)?)?`)
+	})
 	// 中午, noon: a part of a day that is a time
-	part = compileAnchored(`(中午|正午|noon|midnight|午夜|零点)`)
+	part = sync.OnceValue(func() *regexp.Regexp { return compileAnchored(`(中午|正午|noon|midnight|午夜|零点)`) })
 	// 上午 alone says too little for a time, and is passed over before one.
-	before = compileAnchored(`(早上|早晨|清晨|上午|中午|下午|晚上|夜里|夜晚|凌晨|傍晚|晚|早|晨|in the morning|in the afternoon|in the evening|at night|morning|afternoon|evening|night)`)
+	before = sync.OnceValue(func() *regexp.Regexp {
+		return compileAnchored(`(早上|早晨|清晨|上午|中午|下午|晚上|夜里|夜晚|凌晨|傍晚|晚|早|晨|in the morning|in the afternoon|in the evening|at night|morning|afternoon|evening|night)`)
+	})
 )
 
 // halves are the parts of a day: the hours that they may have, and what is to be
@@ -69,16 +79,16 @@ func (r *reader) readAbsolute() (time.Time, bool) {
 
 // readClock takes a time of the day off the front.
 func (r *reader) readClock() bool {
-	if m := digital.FindStringSubmatch(r.rest); m != nil {
+	if m := digital().FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
 		nano, _ := strconv.Atoi((m[4] + "000000000")[:9])
 		return r.setTime(m[5], parseNumber(m[1]), parseNumber(m[2]), parseNumber("0"+m[3]), nano)
 	}
-	if m := hourOnly.FindStringSubmatch(r.rest); m != nil {
+	if m := hourOnly().FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
 		return r.setTime(m[2], parseNumber(m[1]), 0, 0, 0)
 	}
-	if m := spoken.FindStringSubmatch(r.rest); m != nil {
+	if m := spoken().FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
 		minute := parseNumber(m[5])
 		switch {
@@ -91,17 +101,17 @@ func (r *reader) readClock() bool {
 		}
 		return r.setTime(m[1], parseNumber(m[2]), minute, parseNumber(m[6]), 0)
 	}
-	if word := before.FindString(r.rest); word != "" && r.readHalved(word) {
+	if word := before().FindString(r.rest); word != "" && r.readHalved(word) {
 		return true
 	}
-	if m := part.FindStringSubmatch(r.rest); m != nil {
+	if m := part().FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
 		if m[1] == "中午" || m[1] == "正午" || m[1] == "noon" {
 			r.hour = 12
 		}
 		return true
 	}
-	if word := before.FindString(r.rest); word != "" {
+	if word := before().FindString(r.rest); word != "" {
 		r.rest = strings.TrimLeft(r.rest[len(word):], " ")
 		r.vague = true
 	}
@@ -114,7 +124,7 @@ func (r *reader) readHalved(word string) (ok bool) {
 	rest := *r
 	rest.rest = strings.TrimPrefix(rest.rest, word)
 	rest.skipSeparators()
-	if !digital.MatchString(rest.rest) && !hourOnly.MatchString(rest.rest) {
+	if !digital().MatchString(rest.rest) && !hourOnly().MatchString(rest.rest) {
 		return false
 	}
 	*r = rest

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // maxText is how long a text may be, in bytes: dates are short.
@@ -112,4 +114,4 @@ func normalizeText(text string) string {
 
 // aroundHan is a Chinese character and the spaces about it, which mean nothing but
 // where they part two numbers.
-var aroundHan = compileLater(` ?(\p{Han}) ?`)
+var aroundHan = value.CompileLater(` ?(\p{Han}) ?`)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 const (
@@ -133,19 +135,19 @@ var englishExpressions = sync.OnceValue(func() []expression {
 // What stands around words that would name a time.
 var (
 	// dayPreposition is what comes before 5/13, which may be a fraction.
-	dayPreposition    = compileLater(`(?i)(?:^|\b(?:on|since|before|after|until|till|from|by) )$`)
-	notNumberedBefore = compileLater(`(?i)^(?:[\d/.:%-]| ?(?:inch|in\b|cup|teaspoon|of\b))`)
-	notDayListBefore  = compileLater(`(?i)^ (?:[a-z]+s|of|people)\b`)
-	notSeasonBefore   = compileLater(`(?i)^ of\b`)
-	notQuarterAfter   = compileLater(`年的? ?$`) // which Chinese reads as a whole
-	notQuarterBefore  = compileLater(`^ ?[:.)]`)
-	notWeekdayAfter   = compileLater(`(?i)\b(?:next|this|every|each|coming|any|a) $`)
-	notWeekdayBefore  = compileLater(`(?i)^ (?:` + englishDayParts + `s|(?:of|in) (?:this|last|\d{4})\b|of the\b|` + beginMark + `)`)
-	notPartOf         = compileLater(`(?i)^ (?:of\b|` + beginMark + `)`) // the last week of May
+	dayPreposition    = value.CompileLater(`(?i)(?:^|\b(?:on|since|before|after|until|till|from|by) )$`)
+	notNumberedBefore = value.CompileLater(`(?i)^(?:[\d/.:%-]| ?(?:inch|in\b|cup|teaspoon|of\b))`)
+	notDayListBefore  = value.CompileLater(`(?i)^ (?:[a-z]+s|of|people)\b`)
+	notSeasonBefore   = value.CompileLater(`(?i)^ of\b`)
+	notQuarterAfter   = value.CompileLater(`年的? ?$`) // which Chinese reads as a whole
+	notQuarterBefore  = value.CompileLater(`^ ?[:.)]`)
+	notWeekdayAfter   = value.CompileLater(`(?i)\b(?:next|this|every|each|coming|any|a) $`)
+	notWeekdayBefore  = value.CompileLater(`(?i)^ (?:` + englishDayParts + `s|(?:of|in) (?:this|last|\d{4})\b|of the\b|` + beginMark + `)`)
+	notPartOf         = value.CompileLater(`(?i)^ (?:of\b|` + beginMark + `)`) // the last week of May
 	// openPreposition is what comes before a bare weekday, month or year: it ends or begins a time, or
 	// follows another.
-	openPreposition = compileLater(`(?i)\b(?:before|after|since|until|till|(?:week|month|half) of) $|` + timeMark + `,? (?:and|or) $`)
-	notYearBefore   = compileLater(`(?i)^(?:[,.]?\d|%| ?(?:people|steps|miles|met(?:er|re)s|words|k?m\b|calories|dollars|euros|yuan|points|years|days|hours|minutes|times|pages))`)
+	openPreposition = value.CompileLater(`(?i)\b(?:before|after|since|until|till|(?:week|month|half) of) $|` + timeMark + `,? (?:and|or) $`)
+	notYearBefore   = value.CompileLater(`(?i)^(?:[,.]?\d|%| ?(?:people|steps|miles|met(?:er|re)s|words|k?m\b|calories|dollars|euros|yuan|points|years|days|hours|minutes|times|pages))`)
 )
 
 const (
@@ -157,7 +159,7 @@ const (
 // dayList matches several days of one month.
 const dayList = dayOfMonth2 + `(?:, ` + dayOfMonth2 + `)*,? and ` + dayOfMonth2
 
-var daysOfList = compileLater(`\d{1,2}`)
+var daysOfList = value.CompileLater(`\d{1,2}`)
 
 // listedDays returns the days of a month that a list has; none where one of them is not a day.
 func listedDays(month, days, year string, read func(string) (Period, bool)) (periods []Period) {
@@ -217,7 +219,7 @@ func englishQuarter(g []string, today time.Time) (Period, bool) {
 }
 
 // notDayOfMonth is what makes an ordinal number something else than a day: on the 5th floor.
-var notDayOfMonth = compileLater(`^(?:th)? (?:floor|street|avenue|grade|page|place|try|attempt|hole|time|round|row|seat|of)\b`)
+var notDayOfMonth = value.CompileLater(`^(?:th)? (?:floor|street|avenue|grade|page|place|try|attempt|hole|time|round|row|seat|of)\b`)
 
 // yearBeside returns the year of last or this year; 0 without either.
 func yearBeside(word string, today time.Time) int {
@@ -291,8 +293,8 @@ func mayNameTime(text string) bool {
 	}
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isWordByte(r) }) {
 		w = strings.ToLower(w)
-		isAmbiguous := w == "this" || w == "may" || w == "quarter" || holidayWords[w]
-		if timeWords[w] || seasonMonths[w] != 0 || isAmbiguous {
+		isAmbiguous := w == "this" || w == "may" || w == "quarter" || holidayWords(w)
+		if timeWords(w) || seasonMonths[w] != 0 || isAmbiguous {
 			return true
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // holiday is a day of the year that has a name, or the days from it on.
@@ -30,7 +32,7 @@ var fixedHolidays = map[string]holiday{
 }
 
 // holidayWords are words of the English names.
-var holidayWords = wordSet(`eve day days valentine valentines fools july halloween christmas xmas boxing end start beginning middle`)
+var holidayWords = value.WordSet(`eve day days valentine valentines fools july halloween christmas xmas boxing end start beginning middle`)
 
 const (
 	holidayNamesZh  = `元旦|情人节|妇女节|愚人节|劳动节|儿童节|国庆|双十一|万圣|平安夜|圣诞|跨年|春节|大年三十|除夕|元宵|清明|端午|七夕|中元|中秋|重阳`
@@ -113,15 +115,15 @@ func Holidays(text string) (names []string) {
 
 // What stands around a holiday where a time beside it is meant.
 var (
-	besideHoliday = compileLater(`^节?(?:假期|长假)?的? ?(?:[之以]?[前后](?:[^后]|$)|过后|第[二三四五六七八九十]天|次日)`)
-	holidayBeside = compileLater(`(?i)\b(?:before|after|since|until|till) (?:the )?$`)
+	besideHoliday = value.CompileLater(`^节?(?:假期|长假)?的? ?(?:[之以]?[前后](?:[^后]|$)|过后|第[二三四五六七八九十]天|次日)`)
+	holidayBeside = value.CompileLater(`(?i)\b(?:before|after|since|until|till) (?:the )?$`)
 )
 
 // What stands around the name of a holiday and makes something else of it: 二十一节.
 var (
-	notHolidayAfter = compileLater(`[\d零一二三四五六七八九十第]$`)
-	notMayDayAfter  = compileLater(`[\d零一二三四五六七八九十第周期拜]$`)
-	notMayDayBefore = compileLater(`^[起直个家样定些点下次天共月日号路]`)
+	notHolidayAfter = value.CompileLater(`[\d零一二三四五六七八九十第]$`)
+	notMayDayAfter  = value.CompileLater(`[\d零一二三四五六七八九十第周期拜]$`)
+	notMayDayBefore = value.CompileLater(`^[起直个家样定些点下次天共月日号路]`)
 )
 
 var holidayNames = sync.OnceValue(func() []matcher {

@@ -5,17 +5,19 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // timeWords say when something was.
-var timeWords = wordSet(`yesterday today tonight tomorrow ago recently last next past weekend since
+var timeWords = value.WordSet(`yesterday today tonight tomorrow ago recently last next past weekend since
 monday tuesday wednesday thursday friday saturday sunday
 january february march april june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec`)
 
 var (
-	unitWords  = wordSet(`day days week weeks month months year years`)
-	thisUnits  = wordSet(`week month year morning weekend summer winter spring fall autumn`)
-	counts     = wordSet(`a two three four five six seven eight nine ten`)
+	unitWords  = value.WordSet(`day days week weeks month months year years`)
+	thisUnits  = value.WordSet(`week month year morning weekend summer winter spring fall autumn`)
+	counts     = value.WordSet(`a two three four five six seven eight nine ten`)
 	chineseDay = []string{"昨天", "前天", "今天", "明天", "后天", "刚才", "最近", "上周", "上月", "上个月", "下周", "下月", "下个月", "本周", "这周", "去年", "前年", "今年", "明年"}
 )
 
@@ -48,9 +50,9 @@ func MentionsTime(text string) bool {
 		w := strings.ToLower(text[i:end])
 		isCounted := isNumber(before)
 		if earlier == "for" {
-			isCounted = isCounted || counts[before]
+			isCounted = isCounted || counts(before)
 		}
-		if timeWords[w] || isYear(w) || isTimeAfter(before, w, isCounted) {
+		if timeWords(w) || isYear(w) || isTimeAfter(before, w, isCounted) {
 			return true
 		}
 		earlier, before, i = before, w, end
@@ -77,8 +79,8 @@ func letterFrom(text string, i int) int {
 func isTimeAfter(before, word string, isCounted bool) bool {
 	isMay := word == "may" && before == "in"
 	isDayOfMay := before == "may" && isNumber(word)
-	isSpan := unitWords[word] && isCounted
-	isThisSpan := thisUnits[word] && before == "this"
+	isSpan := unitWords(word) && isCounted
+	isThisSpan := thisUnits(word) && before == "this"
 	if isMay || isDayOfMay {
 		return true
 	}
@@ -113,12 +115,4 @@ func isWordByte(r rune) bool {
 	isLetter := 'a' <= r|0x20 && r|0x20 <= 'z'
 	isDigit := '0' <= r && r <= '9'
 	return isLetter || isDigit
-}
-
-func wordSet(words string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 const (
@@ -16,8 +18,8 @@ const (
 // What stands around words that would modify a time, and belongs to others: before yesterday's
 // meeting.
 var (
-	notOwned     = compileLater(`^['’]s`)
-	notWeekdayOf = compileLater(`^[共起直]`) // 第一个星期一共
+	notOwned     = value.CompileLater(`^['’]s`)
+	notWeekdayOf = value.CompileLater(`^[共起直]`) // 第一个星期一共
 )
 
 // modifiers are tried in order, the more exact ones first.

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -102,12 +101,6 @@ func shiftMatch(m []int, by int) []int {
 		}
 	}
 	return m
-}
-
-// compileLater returns a function that compiles a pattern when it is first called: most runs
-// of the program read no dates.
-func compileLater(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // compilePhrase matches whole words in any case.

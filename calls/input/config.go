@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -167,14 +168,14 @@ func truthText(text string) (truth, ok bool) {
 	return truth, truth || strings.EqualFold(text, "false")
 }
 
-var configSchema = schema.MustFor[config]()
+var configSchema = sync.OnceValue(schema.MustFor[config])
 
 // checkConfig makes a config of a document. Unknown keys are warnings; everything else
 // that is wrong is a problem, all of them together. Duplicate names are told
 // apart, for a lenient reader keeps both modules.
 func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Problems) {
 	cfg = &config{}
-	for _, p := range configSchema.Check(doc) {
+	for _, p := range configSchema().Check(doc) {
 		switch {
 		case p.Keyword == "additionalProperties":
 			p.Message += " is ignored"
@@ -197,7 +198,7 @@ func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Prob
 		m.Set("settings", value.OfMap(nil))
 		doc = value.OfMap(m)
 	}
-	if err := value.Decode(configSchema.ApplyDefaults(doc), cfg); err != nil {
+	if err := value.Decode(configSchema().ApplyDefaults(doc), cfg); err != nil {
 		return nil, schema.Problems{calls.ProblemOf("", err)}, nil
 	}
 	var err error
@@ -235,7 +236,7 @@ type inlineConfig struct{ *config }
 // JSONSchema returns the schema of a config that allows unknown keys: they are
 // warnings.
 func (inlineConfig) JSONSchema() value.Value {
-	return schema.Rewrite(configSchema.Annotated(), func(keywords *value.Map) { keywords.Delete("additionalProperties") })
+	return schema.Rewrite(configSchema().Annotated(), func(keywords *value.Map) { keywords.Delete("additionalProperties") })
 }
 
 // DecodeValue checks the config; the error is of type [schema.Problems].

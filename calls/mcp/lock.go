@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -54,11 +53,11 @@ const (
 )
 
 // toolName is what tools may be called.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+var toolName = value.CompileLater(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // newTool returns a tool as a server describes it. The error is why it cannot be used.
 func newTool(t *sdk.Tool) (Tool, error) {
-	if !toolName.MatchString(t.Name) {
+	if !toolName().MatchString(t.Name) {
 		return Tool{}, wording.Errorf("the tool %q: invalid name", value.Truncate(t.Name, 80))
 	}
 	tool := Tool{Name: t.Name, Description: value.Truncate(t.Description, maxDescription)}
@@ -148,7 +147,7 @@ func readLock(file string) (*Lock, error) {
 	}
 	for _, s := range lock.Servers {
 		for _, t := range s.Tools {
-			if t.SHA256 != t.hash() || !toolName.MatchString(t.Name) {
+			if t.SHA256 != t.hash() || !toolName().MatchString(t.Name) {
 				return nil, wording.Errorf("%s: the tool %s of the server %s was edited by hand (scheduler mcp trust %s writes it)", file, t.Name, s.Name, s.Name)
 			}
 		}

@@ -10,7 +10,6 @@ package mcp
 import (
 	"context"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -44,12 +43,12 @@ type Server struct {
 }
 
 // serverName is what servers are called: a part of the names of calls.
-var serverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+var serverName = value.CompileLater(`^[a-z][a-z0-9-]{0,39}$`)
 
 // Check returns why the settings of a server make no sense; at is the member.
 func (s *Server) Check() (at string, err error) {
 	switch {
-	case !serverName.MatchString(s.Name):
+	case !serverName().MatchString(s.Name):
 		return "name", wording.Errorf("invalid name %q (use small letters, digits and -)", s.Name)
 	case s.URL == "" && s.Command == "":
 		return "", wording.Errorf("url or command is missing")

@@ -6,15 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // folderOrName is a part of the path of a new flow: what every file system and URL takes.
-var folderOrName = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_-]*$`)
+var folderOrName = value.CompileLater(`^[\p{L}\p{N}_][\p{L}\p{N}_-]*$`)
 
 // maxIDBytes bounds the id of a new flow.
 const maxIDBytes = 200
@@ -23,7 +23,7 @@ const maxIDBytes = 200
 func (l *Library) NewFile(id string) (string, error) {
 	stem := pathOfID(id)
 	for part := range strings.SplitSeq(stem, "/") {
-		if !folderOrName.MatchString(part) || len(id) > maxIDBytes {
+		if !folderOrName().MatchString(part) || len(id) > maxIDBytes {
 			return "", calls.Errorf(calls.Invalid, "%q cannot be the name of a flow", id).
 				WithHint("use letters, digits, _ and -, and / between folders; %d bytes at most", maxIDBytes)
 		}

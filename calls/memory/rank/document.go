@@ -25,6 +25,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/callnode/scheduler/calls/date"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // AnalysisVersion is the version of what [Analyze] finds in texts. A store keeps it
@@ -82,7 +83,7 @@ func Analyze(content, speaker string) Document {
 }
 
 // labels look like a name at the beginning of a text, but are not.
-var labels = wordSet(`note notes todo question answer q a warning error info debug title summary re fwd subject from to cc date
+var labels = value.WordSet(`note notes todo question answer q a warning error info debug title summary re fwd subject from to cc date
 http https ps nb tip hint example fact facts reminder update user assistant system tool address phone email password
 ingredients birthday deadline budget 备注 注意 提示 问题 答案 例如 比如 地址 时间 地点 作者 主演 导演 简介 标题 来源 日期 总结 摘要 结论
 原因 结果 电话 价格 优点 缺点 特点 目的 方法 步骤 要求 用户 助手 系统 工具 待办 更新 目标 内容 密码 生日 邮箱`)
@@ -121,7 +122,7 @@ func SpeakerOf(text string) string {
 // isName reports whether a text looks like a name: up to three capitalized words, or
 // two to four characters of a script without spaces, with a Latin name among them.
 func isName(s string) bool {
-	if labels[strings.ToLower(s)] || len(s) > 60 {
+	if labels(strings.ToLower(s)) || len(s) > 60 {
 		return false
 	}
 	if r, _ := utf8.DecodeRuneInString(s); isSpaceless(r) {

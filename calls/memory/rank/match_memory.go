@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/callnode/scheduler/calls/date"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // maxMatchedText bounds the text of a memory that is searched for words to show.
@@ -150,7 +151,7 @@ const (
 // 小王吃什么; compoundsOfVerbs are the words that end like them.
 const endingVerbs = "吃喝买買看住爱愛学學叫姓"
 
-var compoundsOfVerbs = wordSet(`小吃 好吃 难吃 偷吃 零吃 爱吃 想吃 爱喝 好喝 想喝 购买 收买 采买 想买 好看 难看 查看 观看 爱看 想看 居住 入住 可爱 恋爱
+var compoundsOfVerbs = value.WordSet(`小吃 好吃 难吃 偷吃 零吃 爱吃 想吃 爱喝 好喝 想喝 购买 收买 采买 想买 好看 难看 查看 观看 爱看 想看 居住 入住 可爱 恋爱
 热爱 喜爱 亲爱 大学 小学 中学 同学 文学 数学 科学 化学 医学 哲学 法学 上学 放学 开学 入学 留学 自学 老姓 百姓 同姓`)
 
 // splitVerb takes the verb off the end of a phrase of three or four characters, which is a name
@@ -159,7 +160,7 @@ func splitVerb(phrase string) []string {
 	runes := []rune(phrase)
 	n := len(runes)
 	isLong := n == 3 || n == 4
-	if !isLong || !strings.ContainsRune(endingVerbs, runes[n-1]) || compoundsOfVerbs[string(runes[n-2:])] {
+	if !isLong || !strings.ContainsRune(endingVerbs, runes[n-1]) || compoundsOfVerbs(string(runes[n-2:])) {
 		return []string{phrase}
 	}
 	return []string{string(runes[:n-1]), string(runes[n-1:])}
@@ -296,7 +297,7 @@ func endsBefore(r rune) bool {
 // than characters without a meaning, or a character that never begins a word in a text.
 func isFragmentIn(term, text string) bool {
 	character := strings.Map(func(r rune) rune {
-		if stopCharacters[string(r)] {
+		if stopCharacters(string(r)) {
 			return -1
 		}
 		return r
@@ -330,7 +331,7 @@ func followsCounter(text string) bool {
 
 // isCommonCharacter reports whether a character is in too many texts to find one by.
 func isCommonCharacter(s string) bool {
-	return stopCharacters[s] || strings.Contains(numerals, s)
+	return stopCharacters(s) || strings.Contains(numerals, s)
 }
 
 // numerals are the Chinese characters for numbers.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/date"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 const day = 24 * time.Hour
@@ -51,14 +52,14 @@ func matchPeriod(p date.Period, t time.Time) (fit float64, within bool) {
 }
 
 // compilePhrase matches whole words in any case.
-func compilePhrase(words string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`)
+func compilePhrase(words string) func() *regexp.Regexp {
+	return value.CompileLater(`(?i)\b(?:` + words + `)\b`)
 }
 
 var (
 	englishWhen = compilePhrase(`when|how long|(?:what|which) (?:date|day|month|year|time)`)
-	chineseWhen = regexp.MustCompile(`什[么麼][时時]候|何[时時]|[几幾][号號月点點]|哪一?[天年]|多久|多[长長][时時][间間]|什么日期`)
+	chineseWhen = value.CompileLater(`什[么麼][时時]候|何[时時]|[几幾][号號月点點]|哪一?[天年]|多久|多[长長][时時][间間]|什么日期`)
 
 	englishNewest = compilePhrase(`latest|newest|most recent|currently|current|nowadays|right now|these days|now`)
-	chineseNewest = regexp.MustCompile(`最近|最新|[现現]在|目前|如今|[当當]前`)
+	chineseNewest = value.CompileLater(`最近|最新|[现現]在|目前|如今|[当當]前`)
 )

@@ -1,7 +1,6 @@
 package rank
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/callnode/scheduler/calls/date"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // Query is a search in one user's memories.
@@ -89,16 +89,16 @@ func normalizeQuery(text string) string {
 func analyzeQuery(q *Query, ix *Index) Analysis {
 	text := normalizeQuery(q.Text)
 	a := Analysis{texts: []string{text}, Chinese: strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })}
-	asksWhenInChinese := a.Chinese && chineseWhen.MatchString(text)
-	a.When = asksWhenInChinese || englishWhen.MatchString(text)
-	asksNewestInChinese := a.Chinese && chineseNewest.MatchString(text)
-	a.Newest = asksNewestInChinese || englishNewest.MatchString(text)
+	asksWhenInChinese := a.Chinese && chineseWhen().MatchString(text)
+	a.When = asksWhenInChinese || englishWhen().MatchString(text)
+	asksNewestInChinese := a.Chinese && chineseNewest().MatchString(text)
+	a.Newest = asksNewestInChinese || englishNewest().MatchString(text)
 	var dateless string
 	a.periods, dateless = date.FindPeriods(text, q.Now)
 	dates := blankOut(text, dateless)
 	a.dates = splitDates(dates)
 	if len(a.periods) > 0 {
-		dateless = dayQuestion.ReplaceAllString(dateless, " ")
+		dateless = dayQuestion().ReplaceAllString(dateless, " ")
 	}
 	named, doubtful := a.extractSpeakers(&dateless, ix)
 	seen := map[string]bool{}
@@ -175,7 +175,7 @@ func contentWords(terms []Term) (n int) {
 // addTerms adds the new terms of a text.
 func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map[string]bool) {
 	if a.Chinese {
-		text = questionWords.ReplaceAllString(text, " ")
+		text = questionWords().ReplaceAllString(text, " ")
 	}
 	tokenize(text, func(t token) {
 		if t.kind == character && (optional || isCommonCharacter(t.term)) {
@@ -185,7 +185,7 @@ func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map
 			return
 		}
 		seen[t.term] = true
-		isGeneral := t.kind == identifier || generalWords[t.term]
+		isGeneral := t.kind == identifier || generalWords(t.term)
 		if t.kind == bigram {
 			isGeneral = isGeneral || hasStopCharacter(t.term)
 		}
@@ -221,14 +221,14 @@ func isCommonNumber(w string) bool {
 // is not a word.
 func hasStopCharacter(bigram string) bool {
 	for _, r := range bigram {
-		if stopCharacters[string(r)] {
+		if stopCharacters(string(r)) {
 			return true
 		}
 	}
 	return false
 }
 
-var possessive = regexp.MustCompile(`^['’]s\b`)
+var possessive = value.CompileLater(`^['’]s\b`)
 
 // extractSpeakers removes the names of speakers from a text and notes the speakers:
 // memories are found by their speaker, not by the word. doubtful are names that may be
@@ -253,7 +253,7 @@ func (a *Analysis) extractSpeakers(text *string, ix *Index) (names, doubtful str
 			if r, _ := utf8.DecodeRuneInString(w); oneThing || unicode.IsLower(r) {
 				doubtful += " " + w
 			}
-			end += len(possessive.FindString(rest[end:]))
+			end += len(possessive().FindString(rest[end:]))
 		} else {
 			out.WriteString(w)
 		}
@@ -276,7 +276,7 @@ func (a *Analysis) extractSpeakers(text *string, ix *Index) (names, doubtful str
 // matchSpeakers notes the speakers with that name, or a longer one as Melanie for Mel.
 // once reports whether each of them has a single memory.
 func (a *Analysis) matchSpeakers(w string, ix *Index) (found, once bool) {
-	if first, _ := utf8.DecodeRuneInString(w); stopWords[strings.ToLower(w)] && !unicode.IsUpper(first) {
+	if first, _ := utf8.DecodeRuneInString(w); stopWords(strings.ToLower(w)) && !unicode.IsUpper(first) {
 		return false, false
 	}
 	once = true
@@ -297,7 +297,7 @@ func isShortName(w, name string) bool {
 	if len(w) < 3 || len(w) > 4 || len(name) <= len(w) {
 		return false
 	}
-	if !unicode.IsUpper(rune(w[0])) || stopWords[strings.ToLower(w)] {
+	if !unicode.IsUpper(rune(w[0])) || stopWords(strings.ToLower(w)) {
 		return false
 	}
 	return strings.EqualFold(name[:len(w)], w)

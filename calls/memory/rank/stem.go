@@ -24,10 +24,10 @@ func Stem(s string) string {
 	if !ascii {
 		s = removeAccents(s)
 	}
-	if stopWords[s] {
+	if stopWords(s) {
 		return ""
 	}
-	if regular, ok := irregular[s]; ok {
+	if regular, ok := irregular()[s]; ok {
 		s = regular
 	}
 	for i := range len(s) {

@@ -1,13 +1,15 @@
 package rank
 
 import (
-	"regexp"
 	"strings"
+	"sync"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // stopWords are English words without a meaning of their own. They are neither indexed
 // nor searched.
-var stopWords = wordSet(`
+var stopWords = value.WordSet(`
 a about after again all also am an and any are aren as at be because been before being but by can cannot could
 couldn did didn do does doesn doing don down each for from further had hadn has hasn have haven having he her here
 hers herself him himself his how i if in into is isn it its itself just me more most my myself no nor not now of off
@@ -18,7 +20,7 @@ ca wo im ive id dont much many lot lots really might ever still yet else`)
 
 // generalWords are stems that say little. Their absence from all memories means
 // nothing.
-var generalWords = wordSet(`happen say talk tell discuss mention speak remember know want need like love think feel give get go make
+var generalWords = value.WordSet(`happen say talk tell discuss mention speak remember know want need like love think feel give get go make
 take come see look try use start kind type sort thing name call time latest newest current recent nowaday
 现在 最新 最近 目前 如今 在最 新的 发生 生了`)
 
@@ -63,31 +65,26 @@ yoghurt yogurt cosy cozy sceptical skeptical enrol enroll fulfil fulfill kerb cu
 // meaning of their own. Both are left out of queries only: in a memory they cost
 // nothing.
 var (
-	questionWords = regexp.MustCompile(`请问|請問|(?:什[么麼]|啥)[时時]候|什[么麼][样樣]?|为啥|啥|咋样?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
+	questionWords = value.CompileLater(`请问|請問|(?:什[么麼]|啥)[时時]候|什[么麼][样樣]?|为啥|啥|咋样?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
 	// dayQuestion is how Chinese questions ask what was on a day.
-	dayQuestion    = regexp.MustCompile(`(?:[做干]过?了?(?:些|点)?|[发發]生了?些?|有)(?:什[么麼]|啥)(?:事情?)?|干[嘛吗]`)
-	stopCharacters = wordSet(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向嗎麼誰幾為與們這個對從過請問說還會讓給於著", ""), " "))
+	dayQuestion    = value.CompileLater(`(?:[做干]过?了?(?:些|点)?|[发發]生了?些?|有)(?:什[么麼]|啥)(?:事情?)?|干[嘛吗]`)
+	stopCharacters = value.WordSet(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向嗎麼誰幾為與們這個對從過請問說還會讓給於著", ""), " "))
 )
 
 // lightCharacters are those that often are words by themselves and say little: a memory that shares
 // nothing else with a query is not found by them.
 const lightCharacters = "去来來到做干作里裡上下中内外前后後时時要能可以最近现今年月日天号號点點个個次大小多少好不没沒很用说說发發生"
 
-func wordSet(words string) map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		m[w] = true
-	}
-	return m
-}
-
-func wordPairs(words string) map[string]string {
-	m := map[string]string{}
-	list := strings.Fields(words)
-	for i := 0; i+1 < len(list); i += 2 {
-		m[list[i]] = list[i+1]
-	}
-	return m
+// wordPairs returns a function that returns a map of the first word of each pair to the second.
+func wordPairs(words string) func() map[string]string {
+	return sync.OnceValue(func() map[string]string {
+		m := map[string]string{}
+		list := strings.Fields(words)
+		for i := 0; i+1 < len(list); i += 2 {
+			m[list[i]] = list[i+1]
+		}
+		return m
+	})
 }
 
 // britishEndings are written with z in America.

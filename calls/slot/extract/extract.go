@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/kaptinlin/jsonrepair"
 
@@ -59,7 +58,7 @@ func trimText(text string) string {
 	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "\ufeff"))
 }
 
-var thought = compileLater(`(?is)<(think|thinking|thought|reasoning|reflection)>.*?</(think|thinking|thought|reasoning|reflection)>`)
+var thought = value.CompileLater(`(?is)<(think|thinking|thought|reasoning|reflection)>.*?</(think|thinking|thought|reasoning|reflection)>`)
 
 // withoutThoughts returns a text without what the model thought aloud. A thought whose
 // beginning is not there reaches from the start; one without an end to the end.
@@ -163,7 +162,7 @@ func leadingDocument(text string) (v value.Value, repaired bool, n int) {
 }
 
 // plausible is how an intended object begins: with a name.
-var plausible = compileLater(`^(?:\{[\s\pZ]*(?:(?://[^\n]*\n|/\*[^*]*\*/)[\s\pZ]*)*(?:["'“”‘’` + "`" + `]|[\pL_$][\pL\pN_$]*\s*:)|\[\s*(?:\{\s*["'“]|["'“]))`)
+var plausible = value.CompileLater(`^(?:\{[\s\pZ]*(?:(?://[^\n]*\n|/\*[^*]*\*/)[\s\pZ]*)*(?:["'“”‘’` + "`" + `]|[\pL_$][\pL\pN_$]*\s*:)|\[\s*(?:\{\s*["'“]|["'“]))`)
 
 // What takes the place of a value in nearly right JSON.
 var (
@@ -274,10 +273,4 @@ func repairJSON(text string) (v value.Value, ok bool) {
 	v, err = value.ParseJSON([]byte(fixed))
 	isContainer := v.Kind() == value.Object || v.Kind() == value.List
 	return v, err == nil && isContainer
-}
-
-// compileLater returns a function that compiles a pattern when it is first called: most runs
-// of the program read no JSON from a model.
-func compileLater(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

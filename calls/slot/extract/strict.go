@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -23,9 +24,9 @@ var words = map[string]string{
 }
 
 var (
-	word       = compileLater(`^[\pL\pN_$+\-.]+`)
-	identifier = compileLater(`^[\pL_$][\pL\pN_$-]*$`)
-	named      = compileLater(`^[\s\pZ]*[:：]`)
+	word       = value.CompileLater(`^[\pL\pN_$+\-.]+`)
+	identifier = value.CompileLater(`^[\pL_$][\pL\pN_$-]*$`)
+	named      = value.CompileLater(`^[\s\pZ]*[:：]`)
 	hex2       = regexp.MustCompile(`^x[0-9a-fA-F]{2}`)
 	hex4       = regexp.MustCompile(`^u[0-9a-fA-F]{4}`)
 )

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // Text is a message in the built-in languages.
@@ -54,21 +55,40 @@ func IsTraditional(language string) bool {
 // the same order unless the Chinese one numbers them (%[2]s).
 type Catalog map[string]string
 
-// chinese has the messages of all catalogs. Where a format is in several of them, its Chinese
-// format is the same in all.
-var chinese = make(map[string]string, 2048)
+var (
+	// catalogs are those that were added. Where a format is in several of them, its Chinese format
+	// is the same in all.
+	catalogs []Catalog
+	// together is all catalogs in one, nil until a message is looked up.
+	together atomic.Pointer[Catalog]
+)
 
 // Add makes a catalog known to [Say]. Packages call it in the declaration of a variable, and
 // nothing else does.
 func Add(c Catalog) Catalog {
-	maps.Copy(chinese, c)
+	catalogs = append(catalogs, c)
+	together.Store(nil)
 	return c
+}
+
+// chinese returns all catalogs in one. It is put together when the first message is looked up,
+// which is after the start of the program.
+func chinese() Catalog {
+	if all := together.Load(); all != nil {
+		return *all
+	}
+	all := make(Catalog, 4096)
+	for _, c := range catalogs {
+		maps.Copy(all, c)
+	}
+	together.Store(&all)
+	return all
 }
 
 // chineseFormat returns the Chinese format of an English one, and that one where no catalog
 // has it.
 func chineseFormat(english string) string {
-	if zh, ok := chinese[english]; ok {
+	if zh, ok := chinese()[english]; ok {
 		return zh
 	}
 	return english

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -23,8 +22,11 @@ func (listKind) String() string { return "list" }
 func (listKind) Name() Text     { return Text{"list", "列表"} }
 
 func TestSay(t *testing.T) {
-	old := maps.Clone(chinese)
-	t.Cleanup(func() { chinese = old })
+	old := catalogs
+	t.Cleanup(func() {
+		catalogs = old
+		together.Store(nil)
+	})
 	Add(Catalog{"%s has no %q": "%[2]q 不在%[1]s中", "in %s: %w": "%[2]w（位于 %[1]s）", "reading: %w": "读取：%w", "empty": "为空"})
 	inner := localError{"there is no file", "没有这个文件"}
 	for name, tt := range map[string]struct{ got, want Text }{
