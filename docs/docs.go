@@ -38,9 +38,12 @@ func List(language string) []Guide {
 	return guides
 }
 
-// Read returns the guide of a topic as Markdown, in English if there is none in the language. It
-// reports whether there is such a topic.
+// Read returns the guide of a topic as Markdown, in English if there is none in the language. README
+// is the table of contents. It reports whether there is such a topic.
 func Read(topic, language string) (string, bool) {
+	if topic == "README" {
+		return read(topic, language), true
+	}
 	for _, guide := range List("en") {
 		if guide.Topic == topic {
 			return read(topic, language), true

@@ -121,7 +121,7 @@ var layers = map[string][]string{
 	"scheduler/remote": {"scheduler", "scheduler/service", "calls", "llm/value"},
 	// The server knows the use cases, and no settings, calls or flags.
 	"scheduler/telemetry":       {"scheduler/journal", "llm", "llm/value/..."},
-	"scheduler/server":          {"scheduler/telemetry", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
+	"scheduler/server":          {"scheduler/telemetry", "docs", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
 	"scheduler/web":             {},
 	"scheduler/server/openai":   {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/store", "calls", "llm", "llm/value"},
 	"scheduler/server/mcp":      {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "calls/schema", "llm/value"},

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
 	"strings"
 
+	"github.com/callnode/scheduler/docs"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -27,6 +29,7 @@ func (s *Server) registerAll() {
 	s.registerOpenAI()
 	s.registerMCP()
 	s.registerMetrics()
+	s.registerGuides()
 	s.mux.HandleFunc("/", s.answerUnknownPath)
 }
 
@@ -54,6 +57,33 @@ func (s *Server) answerUnknownPath(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.writeProblem(w, r, newProblem(http.StatusNotFound, "notfound", wording.Say("there is no such path"), wording.Say("GET %s describes all", base+"/openapi.json")))
+}
+
+// registerGuides adds the guides as Markdown: /docs/TOPIC.md, in Chinese with ?language=zh, and /llms.txt, which
+// lists them for models (llmstxt.org). They are the same for all, so they need no token.
+func (s *Server) registerGuides() {
+	s.mux.HandleFunc("GET /llms.txt", func(w http.ResponseWriter, _ *http.Request) {
+		var list strings.Builder
+		list.WriteString("# scheduler\n\n> Build LLM flows in YAML. See where every byte of the prompt came from. Test it without a model. One binary.\n\n## Guides\n\n")
+		for _, guide := range docs.List("en") {
+			fmt.Fprintf(&list, "- [%s](/docs/%s.md): %s\n", guide.Title, guide.Topic, guide.Summary)
+		}
+		writeMarkdown(w, list.String())
+	})
+	s.mux.HandleFunc("GET /docs/{file}", func(w http.ResponseWriter, r *http.Request) {
+		topic, isMarkdown := strings.CutSuffix(r.PathValue("file"), ".md")
+		text, ok := docs.Read(topic, r.URL.Query().Get("language"))
+		if !isMarkdown || !ok {
+			s.writeProblem(w, r, newProblem(http.StatusNotFound, "notfound", wording.Say("there is no such guide"), wording.Say("GET %s lists them", "/llms.txt")))
+			return
+		}
+		writeMarkdown(w, text)
+	})
+}
+
+func writeMarkdown(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
+	_, _ = io.WriteString(w, text) // the client may have gone
 }
 
 // registerRuns adds what is done with runs.

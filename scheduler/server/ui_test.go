@@ -130,3 +130,25 @@ func TestBrokenPage(t *testing.T) {
 		}
 	}
 }
+
+// TestGuides reads the guides as the page and as a model does, without a token.
+func TestGuides(t *testing.T) {
+	w := newWorld(t)
+	for path, want := range map[string]string{
+		"/llms.txt":                     "- [Tutorial](/docs/tutorial.md)",
+		"/docs/tutorial.md":             "# Tutorial\n",
+		"/docs/tutorial.md?language=zh": "# 教程\n",
+		"/docs/compare.md?language=zh":  "# How it compares\n",
+		"/docs/README.md":               "# Guides\n",
+	} {
+		answer := w.do("", "GET", path, "")
+		if answer.status != 200 || !strings.Contains(answer.text, want) {
+			t.Errorf("%s: status %d, without %q", path, answer.status, want)
+		}
+	}
+	for _, path := range []string{"/docs/nothing.md", "/docs/tutorial", "/docs/..%2fREADME.md"} {
+		if answer := w.do("", "GET", path, ""); answer.status != 404 {
+			t.Errorf("%s: status %d", path, answer.status)
+		}
+	}
+}

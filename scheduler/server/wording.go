@@ -100,6 +100,8 @@ var _ = wording.Add(wording.Catalog{
 	"the token makes too many requests":                                                         "该令牌的请求过多",
 	"the webhook gets too many requests":                                                        "该 webhook 的请求过多",
 	"there are no runs yet":                                                                     "还没有运行",
+	"there is no such guide":                                                                    "没有这篇指南",
+	"GET %s lists them":                                                                         "GET %s 列出它们",
 	"there is no such path":                                                                     "没有这个路径",
 	"too many failed logins from this address":                                                  "此地址的登录失败次数过多",
 	"too many requests with a wrong signature from this address":                                "此地址签名错误的请求过多",

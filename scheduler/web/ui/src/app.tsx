@@ -23,11 +23,12 @@ const screens: [path: string, screen: ComponentType][] = [
   ["/plugins", lazy(() => import("./screens/plugins.tsx"))],
   ["/memory", lazy(() => import("./screens/memory.tsx"))],
   ["/schedules", lazy(() => import("./screens/schedules.tsx"))],
+  ["/help/:topic?", lazy(() => import("./screens/help.tsx"))],
 ];
 
 const links: [path: string, text: Key][] = [
   ["/runs", "nav.runs"], ["/inbox", "nav.inbox"], ["/flows", "nav.flows"], ["/tests", "nav.tests"],
-  ["/chat", "nav.chat"], ["/memory", "nav.memory"], ["/schedules", "nav.schedules"], ["/calls", "nav.calls"], ["/plugins", "nav.plugins"],
+  ["/chat", "nav.chat"], ["/memory", "nav.memory"], ["/schedules", "nav.schedules"], ["/calls", "nav.calls"], ["/plugins", "nav.plugins"], ["/help", "nav.help"],
 ];
 
 export function App() {
