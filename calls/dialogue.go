@@ -3,8 +3,10 @@ package calls
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls/transcript"
 	"github.com/callnode/scheduler/llm"
@@ -29,19 +31,38 @@ type Dialogue struct {
 // caller sent, else the newest turns that the memory of the flow has of the session, at most limit;
 // in a flow without memory these are none. It never mixes the two, so that no turn is in a prompt
 // twice. Every call that takes such messages by itself asks here, or by [Env.Dialogue], if the step
-// gives no messages of its own; its definition says so ([Definition.ReadsConversation]).
-func (e *Env) ReadDialogue(ctx context.Context, limit int) (Dialogue, error) {
+// gives no messages of its own; its definition says so ([Definition.ReadsConversation]). next is the text that the prompt goes on
+// with: a flow may have saved it by now, and it is not read twice.
+func (e *Env) ReadDialogue(ctx context.Context, limit int, next string) (Dialogue, error) {
 	if sent := ConversationOf(e.Vars); len(sent) > 0 {
 		return Dialogue{Messages: sent}, nil
 	}
 	turns, err := e.Memory.Recent(ctx, e.Vars.Scope, limit)
-	return Remembered(turns), err
+	return Remembered(withoutSaved(turns, next, e.Vars.Run.StartedAt)), err
+}
+
+// withoutSaved returns turns without the newest one that the run has saved of a text of the user: it was begun at a time,
+// which stores know to the millisecond.
+func withoutSaved(turns []plugins.Turn, text string, began time.Time) []plugins.Turn {
+	if text == "" || began.IsZero() {
+		return turns
+	}
+	began = began.Truncate(time.Millisecond)
+	for i, t := range slices.Backward(turns) {
+		if t.Timestamp.Before(began) {
+			break
+		}
+		if t.Role == "user" && t.Content == text {
+			return slices.Delete(slices.Clone(turns), i, i+1)
+		}
+	}
+	return turns
 }
 
 // Dialogue is [Env.ReadDialogue] within the bounds of the short-term memory. An error of the
 // memory is a warning of the step: the prompt is made without.
-func (e *Env) Dialogue(ctx context.Context) Dialogue {
-	d, err := e.ReadDialogue(ctx, transcript.DefaultMaxTurns)
+func (e *Env) Dialogue(ctx context.Context, next string) Dialogue {
+	d, err := e.ReadDialogue(ctx, transcript.DefaultMaxTurns, next)
 	if err != nil {
 		e.Warn("source", "history: what was said before cannot be read: %v", err)
 		return Dialogue{Err: err}

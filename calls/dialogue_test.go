@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -39,13 +40,13 @@ func conversation(t *testing.T, text string) value.Value {
 func TestDialogue(t *testing.T) {
 	env := calls.NewEnv()
 	env.Memory = remembering{turns: []plugins.Turn{{ID: "M1", Role: "user", Content: "remembered"}}}
-	d := env.Dialogue(t.Context())
+	d := env.Dialogue(t.Context(), "")
 	o := d.Origin(0, "/content")
 	if !d.IsRemembered() || len(d.Messages) != 1 || o.Kind != calls.OriginMemory || o.Name != "M1" {
 		t.Errorf("without a conversation: %+v, %+v", d, o)
 	}
 	env.Vars.Conversation = conversation(t, `[{"role": "user", "content": [{"type": "text", "text": "sent"}, {"type": "image_url"}]}, {"role": "assistant", "content": null, "tool_calls": [{}]}]`)
-	d = env.Dialogue(t.Context())
+	d = env.Dialogue(t.Context(), "")
 	o = d.Origin(1, "/tool_calls")
 	if d.IsRemembered() || len(d.Messages) != 2 || o.Kind != calls.OriginConversation || o.Pointer != "/1/tool_calls" {
 		t.Errorf("with a conversation: %+v, %+v", d, o)
@@ -55,8 +56,38 @@ func TestDialogue(t *testing.T) {
 	}
 	env.Vars.Conversation = value.Value{}
 	env.Memory = remembering{err: errors.New("the disk is gone")}
-	if d = env.Dialogue(t.Context()); d.Err == nil || len(d.Messages) > 0 {
+	if d = env.Dialogue(t.Context(), ""); d.Err == nil || len(d.Messages) > 0 {
 		t.Errorf("with a memory that fails: %+v", d)
+	}
+}
+
+// TestDialogueWithoutSaved: what the run itself has saved of the user's words is not read as said before.
+func TestDialogueWithoutSaved(t *testing.T) {
+	began := time.Date(2026, 3, 5, 9, 0, 0, 123_456_789, time.UTC)
+	saved := began.Truncate(time.Millisecond) // as a store has it
+	for _, c := range []struct {
+		name  string
+		turns []plugins.Turn
+		next  string
+		want  string
+	}{
+		{"saved by the run", []plugins.Turn{{Role: "user", Content: "Hi", Timestamp: saved.Add(-time.Hour)}, {Role: "user", Content: "Where?", Timestamp: saved}}, "Where?", "Hi"},
+		{"saved, then a draft", []plugins.Turn{{Role: "user", Content: "Where?", Timestamp: saved}, {Role: "assistant", Content: "Lyon", Timestamp: saved}}, "Where?", "Lyon"},
+		{"the same before", []plugins.Turn{{Role: "user", Content: "Where?", Timestamp: saved.Add(-time.Hour)}}, "Where?", "Where?"},
+		{"other words", []plugins.Turn{{Role: "user", Content: "Where?", Timestamp: saved}}, "When?", "Where?"},
+		{"nothing goes on", []plugins.Turn{{Role: "user", Content: "Where?", Timestamp: saved}}, "", "Where?"},
+		{"the assistant's", []plugins.Turn{{Role: "assistant", Content: "Where?", Timestamp: saved}}, "Where?", "Where?"},
+	} {
+		env := calls.NewEnv()
+		env.Vars.Run.StartedAt = began
+		env.Memory = remembering{turns: c.turns}
+		var got []string
+		for _, m := range env.Dialogue(t.Context(), c.next).Messages {
+			got = append(got, calls.MessageText(m))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
 	}
 }
 

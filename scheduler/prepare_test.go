@@ -37,7 +37,7 @@ func (s *brokenStore) Retrieve(_ context.Context, scope calls.Scope, _ string, _
 func recalls() calls.Definition {
 	type params struct{}
 	return calls.Func("recalls", calls.Text{En: "Looks into the memory."}, func(ctx context.Context, env *calls.Env, _ params) (params, error) {
-		_, errHistory := env.ReadDialogue(ctx, 5)
+		_, errHistory := env.ReadDialogue(ctx, 5, "")
 		_, errFound := env.Memory.Retrieve(ctx, env.Vars.Scope, "tea", 5)
 		var state plugins.State
 		env.AttachServices(&state)

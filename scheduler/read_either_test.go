@@ -48,6 +48,11 @@ func TestMembersAskedByName(t *testing.T) {
 			"several members in a branch", `{type: object, anyOf: [{required: [street, city], properties: {street: {type: string}, city: {type: string}}}, {required: [box], properties: {box: {type: integer}}}]}`, nil,
 			[][2]string{{"/street|/box", "Main St"}, {"/city|/box", "Ulm"}}, `{"street":"Main St","city":"Ulm"}`,
 		},
+		{
+			"some members by their number", `{type: object, required: [name], properties: {name: {type: string}, contact: {type: object, minProperties: 2, properties: {email: {type: string, format: email}, phone: {type: integer}, fax: {type: integer}}}}, anyOf: [{required: [contact]}]}`, nil,
+			[][2]string{{"/name", "Lin"}, {"/contact/email|/contact/phone|/contact/fax", "me@x.org"}, {"/contact/phone|/contact/fax", "fax: 12"}}, `{"name":"Lin","contact":{"email":"me@x.org","fax":12}}`,
+		},
+		{"a free object", `{type: object, required: [extras], properties: {extras: {type: object, minProperties: 1}}}`, nil, [][2]string{{"/extras", "none"}, {"/extras", "colour: red"}}, `{"extras":{"colour":"red"}}`},
 		{"the whole of a union as JSON", shape, nil, [][2]string{{"/shape/kind", `{"kind": "rect", "width": 3}`}}, `{"shape":{"kind":"rect","width":3}}`},
 		{
 			"the kind of a union", shape, nil,

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"net/mail"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -129,8 +130,10 @@ func ReadText(s *schema.Schema, text string) (value.Value, error) {
 	if err == nil && isOfFormat(placeOf(s), text) {
 		return v, nil
 	}
-	if list, ok := readList(s, text); ok && answerProblems(s, list) == nil {
-		return list, nil
+	for _, read := range []func(*schema.Schema, string) (value.Value, bool){readList, readPairs} {
+		if several, ok := read(s, text); ok && answerProblems(s, several) == nil {
+			return several, nil
+		}
 	}
 	if plain := strings.TrimRight(text, ".!。！"); plain != text && plain != "" {
 		if v, plainErr := ReadText(s, plain); plainErr == nil {
@@ -206,13 +209,57 @@ func readList(s *schema.Schema, text string) (value.Value, bool) {
 	if err != nil {
 		return value.Value{}, false
 	}
-	var list []value.Value
-	for one := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",，、", r) }) {
+	list, ok := readItems(item, cutAtCommas(text))
+	if !ok { // "red and blue", where that is no item itself
+		list, ok = readItems(item, cutAtCommas(joinedWords.ReplaceAllString(text, ",")))
+	}
+	return value.OfList(list...), ok
+}
+
+// joinedWords matches words between the last two items of a list.
+var joinedWords = regexp.MustCompile(`\s+(?:and|or|&)\s+|\s*(?:和|与|以及|还有)\s*`)
+
+// cutAtCommas returns the pieces of a text between commas, in Chinese too.
+func cutAtCommas(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、;；\n", r) })
+}
+
+// readItems reads each text as an item of a list.
+func readItems(item *schema.Schema, texts []string) (list []value.Value, ok bool) {
+	for _, one := range texts {
 		v, err := ReadText(item, one)
 		if err != nil {
-			return value.Value{}, false
+			return nil, false
 		}
 		list = append(list, v)
 	}
-	return value.OfList(list...), true
+	return list, true
+}
+
+// readPairs reads "colour: red, size: 3" as an object whose members the schema does not name.
+func readPairs(s *schema.Schema, text string) (value.Value, bool) {
+	place := placeOf(s)
+	named, _ := place.Get("properties")
+	if schema.TypeName(place) != "object" || named.Map().Len() > 0 {
+		return value.Value{}, false
+	}
+	each, _ := place.Get("additionalProperties")
+	if each.Kind() != value.Object {
+		each = value.OfMap(nil)
+	}
+	member, err := schema.Parse(schema.Within(s.Doc(), each))
+	if err != nil {
+		return value.Value{}, false
+	}
+	pairs := value.NewMap(2)
+	for _, one := range cutAtCommas(text) {
+		name, typed, ok := strings.Cut(strings.ReplaceAll(one, "：", ":"), ":")
+		name = strings.TrimSpace(name)
+		v, err := ReadText(member, typed)
+		if !ok || name == "" || err != nil {
+			return value.Value{}, false
+		}
+		pairs.Set(name, v)
+	}
+	return value.OfMap(pairs), pairs.Len() > 0
 }

@@ -224,6 +224,13 @@ func TestReadText(t *testing.T) {
 		{"{type: string, format: uri}", "https://example.com/a?b", `"https://example.com/a?b"`},
 		{"{type: string, format: uri}", "the one on my card", ""},
 		{"{type: array, items: {type: object}}", "a, b", ""},
+		{"{type: array, items: {enum: [red, blue]}}", "red and blue", `["red","blue"]`},
+		{"{type: array, items: {enum: [红, 蓝]}}", "红和蓝", `["红","蓝"]`},
+		{"{type: array, items: {type: string}}", "salt and pepper", `["salt and pepper"]`},
+		{"{type: object}", "colour: red, size：3", `{"colour":"red","size":3}`},
+		{"{type: object, additionalProperties: {type: integer}}", "a: 1; b: two", ""},
+		{"{type: object, minProperties: 2}", "a: 1", ""},
+		{"{type: object, properties: {a: {type: string}}}", "a: 1", ""},
 		{`{type: string, pattern: "^[A-Z]-[0-9]+$"}`, "A-1042.", `"A-1042"`},
 		{`{type: string, pattern: "^[A-Z]-[0-9]+$"}`, "It is A-1042", ""},
 	} {

@@ -269,7 +269,7 @@ func (s *scope) pluginState(ctx context.Context) (plugins.State, error) {
 	}
 	const turns, memories = 50, 10
 	memory, scope, question := s.run.env.Memory, s.vars.Scope, s.vars.Question
-	said, err := s.env.ReadDialogue(ctx, turns)
+	said, err := s.env.ReadDialogue(ctx, turns, question)
 	if err != nil {
 		return plugins.State{}, err
 	}

@@ -21,7 +21,7 @@ func (l *loop) begin(ctx context.Context, in Input) error {
 		l.before.Messages = calls.ConversationOf(l.env.Vars)
 	default:
 		turns, err := calls.Once(ctx, l.env, calls.DialogueSubstep, struct{}{}, func(ctx context.Context, env *calls.Env) ([]plugins.Turn, error) {
-			return env.Dialogue(ctx).Turns, nil
+			return env.Dialogue(ctx, in.Prompt).Turns, nil
 		})
 		if err != nil {
 			return err

@@ -18,6 +18,8 @@ func TestWords(t *testing.T) {
 		`{enum: [1, null]}`, `{const: x}`, `{oneOf: [{const: a_1, title: One}, {const: b_1, title: Two}]}`, `{oneOf: [{type: string, maxLength: 2}, {type: integer}]}`, `{type: [integer, "null"]}`,
 		`{type: string, format: date}`, `{type: string, format: date-time}`, `{type: string, format: email}`, `{type: string, format: uri}`, `{type: date}`, `{type: timestamp}`,
 		`{type: array, items: {type: integer}, minItems: 1, maxItems: 2, uniqueItems: true}`, `{type: object, required: [a_b], properties: {a_b: {type: string}}}`, `{}`, `{not: {}}`,
+		`{type: array, items: {enum: [a, b, c]}, minItems: 2}`, `{type: array, items: {enum: [a, b]}, maxItems: 1}`, `{type: number, exclusiveMinimum: 0, exclusiveMaximum: 10}`, `{type: integer, exclusiveMinimum: 0, multipleOf: 5}`,
+		`{type: object, minProperties: 1, maxProperties: 2}`, `{type: object, minProperties: 1, properties: {a_b: {type: string}}}`, `{type: string, not: {enum: [admin, root]}}`, `{not: {type: string}}`, `{anyOf: [{type: string, format: email}, {type: integer, minimum: 100}]}`,
 	}
 	answers := []string{`"x"`, `""`, "null", "0", "99", "1.5", "true", "[]", "[1, 1]", "[1, 2, 3]", "{}", `{a_b: 1}`}
 	for _, text := range schemas {
@@ -26,6 +28,9 @@ func TestWords(t *testing.T) {
 			for _, language := range []string{"en", "zh"} {
 				w := ask.Wording{Language: language}
 				texts := []string{w.Question(f, false), w.Question(f, true)}
+				for _, said := range []string{"9", "a, x", "admin", "0.5", "why?", "a: b", "x y z", "3, 3"} {
+					texts = append(texts, w.QuestionAfter(f, said, parse(t, "null")))
+				}
 				for _, answer := range answers {
 					texts = append(texts, w.Unfit(f, parse(t, answer)))
 				}

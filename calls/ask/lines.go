@@ -67,7 +67,7 @@ func paramMessages(name string) func(message int, member string) calls.Origin {
 func FormatDialogue(ctx context.Context, env *calls.Env, messages []*value.Map, budget int, element string) calls.Traced {
 	source := paramMessages("messages")
 	if messages == nil {
-		before := env.Dialogue(ctx)
+		before := env.Dialogue(ctx, env.Vars.Question)
 		messages, source = before.Messages, before.Origin
 	}
 	lines := readMessages(messages, source)
@@ -240,7 +240,7 @@ func (s Source) AllLines(ctx context.Context, env *calls.Env) []TracedLine {
 	if s.hasOwn() {
 		return lines
 	}
-	if before := env.Dialogue(ctx); before.IsRemembered() {
+	if before := env.Dialogue(ctx, env.Vars.Question); before.IsRemembered() {
 		lines = append(readMessages(before.Messages, before.Origin), lines...)
 	}
 	return lines

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,7 +15,7 @@ import (
 )
 
 // Wording says to people what a run asks of them, in the texts of this package: question.txt, hint.txt,
-// either.txt, unfit.txt and cancelled.txt. It is made where it is needed; it is only data.
+// bound.txt, either.txt, unfit.txt and cancelled.txt. It is made where it is needed; it is only data.
 type Wording struct {
 	// Languages has the texts of users: see [calls.Env.Languages].
 	Languages fs.FS
@@ -33,10 +34,27 @@ type Field struct {
 
 // Question returns the question for a field: "What is the order number (such as A-1042)?". unread is set where the
 // user has just answered with a message that does not have it: "I could not find an order number ... in that."
-func (w Wording) Question(f Field, unread bool) string {
+func (w Wording) Question(f Field, unread bool) string { return w.question(f, unread, "") }
+
+// QuestionAfter returns the question for a field after a message that did not answer it. It begins with the reason, if
+// there is a value that did not fit: "It can be at most 8. How many guests (from 1 to 8)?". misfit is the value that was found in
+// the message; null looks for one.
+func (w Wording) QuestionAfter(f Field, message string, misfit value.Value) string {
+	if misfit.IsNull() {
+		misfit = f.valueIn(message)
+	}
+	reason := ""
+	if fault, _ := f.faultOf(misfit); fault != "missing" && fault != "other" {
+		reason = w.Unfit(f, misfit)
+	}
+	return w.question(f, true, reason)
+}
+
+func (w Wording) question(f Field, unread bool, reason string) string {
 	values := w.valuesOf(f)
 	values.Set("unread", value.OfBool(unread))
-	values.Set("hint", value.OfString(w.render("hint", values)))
+	w.putHint(f, values)
+	values.Set("reason", value.OfString(reason))
 	return w.render("question", values)
 }
 
@@ -46,12 +64,34 @@ func (w Wording) Unfit(f Field, v value.Value) string {
 	fault, limit := f.faultOf(v)
 	values.Set("fault", value.OfString(fault))
 	values.Set("limit", value.OfString(limit))
-	values.Set("hint", value.OfString(w.render("hint", values)))
+	w.putHint(f, values)
 	return w.render("unfit", values)
 }
 
 // Hint returns what a value of the field looks like: "such as A-1042".
-func (w Wording) Hint(f Field) string { return w.render("hint", w.valuesOf(f)) }
+func (w Wording) Hint(f Field) string {
+	values := w.valuesOf(f)
+	w.putHint(f, values)
+	hint, _ := values.Get("hint")
+	return hint.PlainText()
+}
+
+// putHint adds the hint for a field to the values, and its parts: the bounds of a value, and the forms that it may have.
+func (w Wording) putHint(f Field, values *value.Map) {
+	var forms []string
+	for _, branch := range f.branches() {
+		if hint := w.Hint(branch); hint != "" && !slices.Contains(forms, hint) {
+			forms = append(forms, hint)
+		}
+	}
+	form := ""
+	if len(forms) > 0 {
+		form = w.render("either", value.Pairs("names", forms))
+	}
+	values.Set("form", value.OfString(form))
+	values.Set("bound", value.OfString(w.render("bound", values)))
+	values.Set("hint", value.OfString(w.render("hint", values)))
+}
 
 // Label returns what people call the field.
 func (w Wording) Label(f Field) string {
@@ -118,24 +158,84 @@ func (f Field) values() *value.Map {
 	name, description := f.naming()
 	plural := isPlural(name)
 	kind := f.kind()
-	choices := []string{}
-	for _, c := range schema.Choices(f.Schema) {
-		if !c.Value.IsNull() { // that stands for no value
-			choices = append(choices, c.Label)
-		}
-	}
+	choices := labelsOf(schema.Choices(f.Schema))
 	values := value.Pairs("name", name, "label", capitalize(name), "article", articleOf(name), "plural", plural, "counted", plural && kind == "number",
 		"question", "", "description", description, "example", f.example(), "unit", f.unit(), "kind", kind, "choices", choices)
 	if isQuestion(description) {
 		values.Set("question", value.OfString(description))
 		values.Set("description", value.OfString(""))
 	}
-	for key, word := range map[string]string{"least": "minimum", "most": "maximum"} {
+	f.putBounds(values)
+	return values
+}
+
+// putBounds adds the bounds of a value: those that the schema has. Of a whole number, more than 0 is 1 or more.
+func (f Field) putBounds(values *value.Map) {
+	for key, word := range map[string]string{
+		"least": "minimum", "most": "maximum", "above": "exclusiveMinimum", "below": "exclusiveMaximum", "step": "multipleOf",
+		"few": "minItems", "many": "maxItems",
+	} {
+		if v, ok := f.Schema.Get(word); ok && (v.Kind() == value.Int || v.Kind() == value.Float) {
+			values.Set(key, value.OfString(v.PlainText()))
+		}
+	}
+	for key, word := range map[string]string{"few": "minProperties", "many": "maxProperties"} {
 		if v, ok := f.Schema.Get(word); ok {
 			values.Set(key, value.OfString(v.PlainText()))
 		}
 	}
-	return values
+	for _, bound := range []struct {
+		open, closed string
+		next         int64
+	}{{"above", "least", 1}, {"below", "most", -1}} {
+		v, _ := values.Get(bound.open)
+		text, _ := v.Str()
+		n, err := strconv.ParseInt(text, 10, 64)
+		if _, isClosed := values.Get(bound.closed); err == nil && !isClosed && schema.TypeName(f.Schema) == "integer" {
+			values.Set(bound.closed, value.OfString(strconv.FormatInt(n+bound.next, 10)))
+			values.Delete(bound.open)
+		}
+	}
+	items, _ := f.Schema.Get("items")
+	values.Set("options", value.Must(labelsOf(schema.Choices(items))))
+	not, _ := f.Schema.Get("not")
+	values.Set("excluded", value.Must(labelsOf(schema.Choices(withConstAsEnum(not)))))
+}
+
+// withConstAsEnum returns a schema with its const as an enum of one.
+func withConstAsEnum(of value.Value) value.Value {
+	if only, ok := of.Get("const"); ok {
+		return value.OfMap(value.Pairs("enum", []value.Value{only}))
+	}
+	return of
+}
+
+// labelsOf returns what people call choices, without null, which stands for no value.
+func labelsOf(choices []schema.Choice) []string {
+	labels := []string{}
+	for _, c := range choices {
+		if !c.Value.IsNull() {
+			labels = append(labels, c.Label)
+		}
+	}
+	return labels
+}
+
+// branches returns the fields of a union of plain values: a number or an e-mail address.
+func (f Field) branches() (fields []Field) {
+	if schema.Choices(f.Schema) != nil {
+		return nil
+	}
+	for _, keyword := range []string{"oneOf", "anyOf"} {
+		list, _ := f.Schema.Get(keyword)
+		for _, branch := range list.List() {
+			if kind := schema.TypeName(branch); kind == "object" || kind == "array" || kind == "" {
+				return nil
+			}
+			fields = append(fields, Field{Name: f.Name, Schema: branch})
+		}
+	}
+	return fields
 }
 
 // naming returns what the field is called in the middle of a sentence, and what else its description says. A short
@@ -311,6 +411,10 @@ func (f Field) kind() string {
 		return "yes_no"
 	case "array":
 		return "list"
+	case "object":
+		if properties, _ := f.Schema.Get("properties"); properties.Map().Len() == 0 {
+			return "pairs"
+		}
 	case "date":
 		return "date"
 	case "timestamp", "date-time": // types of slot's own

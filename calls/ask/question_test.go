@@ -96,3 +96,31 @@ func TestQuestionOfProject(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// TestQuestionAfter: the question after a message that did not answer it has the choices, the step and the bounds, and why a
+// value did not fit.
+func TestQuestionAfter(t *testing.T) {
+	for _, c := range []struct{ name, schema, said, misfit, en, zh string }{
+		{"guests", "{type: integer, minimum: 1, maximum: 8}", "We are 9", "null", "It can be at most 8. How many guests (from 1 to 8)?", "不能大于 8。请问guests是多少（1 到 8）？"},
+		{"guests", "{type: integer, minimum: 1, maximum: 8}", "nine people", "9", "It can be at most 8. How many guests (from 1 to 8)?", "不能大于 8。请问guests是多少（1 到 8）？"},
+		{"guests", "{type: integer, minimum: 1, maximum: 8}", "the usual", "null", "I could not find a number of guests (from 1 to 8) in that. What is it?", "我没有从中找到guests（1 到 8）。请问是什么？"},
+		{"amount", "{type: integer, exclusiveMinimum: 0, multipleOf: 5}", "12", "null", "It must be a multiple of 5. What is the amount (1 or more, a multiple of 5)?", "必须是 5 的倍数。请问amount是什么（不少于 1，5 的倍数）？"},
+		{"weight", "{type: number, exclusiveMinimum: 0, exclusiveMaximum: 10}", "10 kg", "null", "It must be less than 10. What is the weight (more than 0 and less than 10)?", "必须小于 10。请问weight是什么（大于 0且小于 10）？"},
+		{"toppings", "{type: array, minItems: 2, items: {enum: [ham, corn, basil]}}", "ham", "null", "That is too few: at least 2. What are the toppings (one or more of ham, corn, basil, with commas between, at least 2)?", "太少了：至少 2 个。请问toppings是什么（从ham、corn、basil中选，可选多个，用逗号隔开，至少 2 个）？"},
+		{"toppings", "{type: array, items: {enum: [ham, corn]}}", "ham and cheese", "null", "cheese is none of: ham, corn. What are the toppings (one or more of ham, corn, with commas between)?", "cheese不在可选范围内，只能选：ham、corn。请问toppings是什么（从ham、corn中选，可选多个，用逗号隔开）？"},
+		{"login", "{type: string, not: {enum: [admin, root]}}", "admin", "null", "It cannot be admin. What is the login (not admin or root)?", "不能是admin。请问login是什么（不能是admin或root）？"},
+		{"extras", "{type: object, minProperties: 2}", "dunno", "null", `I could not find any extras (written like "name: value", with commas between, at least 2) in that. What are they?`, "我没有从中找到extras（写成“名称：值”，用逗号隔开，至少 2 个）。请问是什么？"},
+		{"contact", "{anyOf: [{type: string, format: email}, {type: integer, minimum: 100}]}", "my pigeon", "null", "I could not find a contact (such as name@example.com or 100 or more) in that. What is it?", "我没有从中找到contact（例如 name@example.com或不少于 100）。请问是什么？"},
+		{"size", "{enum: [S, M]}", "XL", "null", "I could not find a size in that. Is it S or M?", "我没有从中找到size。是S还是M？"},
+		{"name", "{type: string, minLength: 2}", "x", "null", "It is too short: at least 2 characters. What is the name?", "太短了：至少 2 个字。请问name是什么？"},
+		{"name", "{type: string, minLength: 2}", "why?", "null", "I could not find a name in that. What is it?", "我没有从中找到name。请问是什么？"},
+	} {
+		f := ask.Field{Name: c.name, Schema: parse(t, c.schema)}
+		if got := (ask.Wording{Language: "en"}).QuestionAfter(f, c.said, parse(t, c.misfit)); got != c.en {
+			t.Errorf("%s %q\ngot  %s\nwant %s", c.schema, c.said, got, c.en)
+		}
+		if got := (ask.Wording{Language: "zh"}).QuestionAfter(f, c.said, parse(t, c.misfit)); got != c.zh {
+			t.Errorf("%s %q\ngot  %s\nwant %s", c.schema, c.said, got, c.zh)
+		}
+	}
+}

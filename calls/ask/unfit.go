@@ -1,15 +1,19 @@
 package ask
 
 import (
+	"regexp"
+	"strings"
+	"unicode"
+
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
 // faultWords are the keywords of a schema that unfit.txt has words for.
 var faultWords = map[string]string{
-	"minimum": "least", "maximum": "most", "exclusiveMinimum": "above", "exclusiveMaximum": "below",
+	"minimum": "least", "maximum": "most", "exclusiveMinimum": "above", "exclusiveMaximum": "below", "multipleOf": "step",
 	"minLength": "short", "maxLength": "long", "minItems": "few", "maxItems": "many", "uniqueItems": "same",
-	"enum": "choice", "const": "choice",
+	"minProperties": "few", "maxProperties": "many", "enum": "choice", "const": "choice", "not": "excluded",
 }
 
 // faultOf returns what is wrong with a value, in a word of unfit.txt, and the limit that it passes; "other" where there
@@ -19,7 +23,10 @@ func (f Field) faultOf(v value.Value) (fault, limit string) {
 	if v.IsNull() || isText && text == "" {
 		return "missing", ""
 	}
-	if schema.Choices(f.Schema) != nil {
+	if choices := schema.Choices(f.Schema); choices != nil {
+		if _, isOne := schema.FindChoice(choices, v.PlainText()); isOne {
+			return "other", ""
+		}
 		return "choice", ""
 	}
 	s, err := schema.Parse(f.Schema)
@@ -27,11 +34,16 @@ func (f Field) faultOf(v value.Value) (fault, limit string) {
 		return "other", ""
 	}
 	for _, p := range s.Check(v) {
-		if p.Pointer != "" {
+		switch {
+		case p.Pointer != "" && p.Keyword == "enum" && v.Kind() == value.List:
+			item, _ := v.At(p.Pointer)
+			return "option", item.PlainText()
+		case p.Pointer != "":
 			continue
-		}
-		if p.Keyword == "type" {
+		case p.Keyword == "type":
 			return f.typeFault(v), ""
+		case p.Keyword == "not":
+			return f.exclusionFault(v), v.PlainText()
 		}
 		if word, ok := faultWords[p.Keyword]; ok {
 			bound, _ := f.Schema.Get(p.Keyword)
@@ -39,6 +51,15 @@ func (f Field) faultOf(v value.Value) (fault, limit string) {
 		}
 	}
 	return "other", ""
+}
+
+// exclusionFault returns what is wrong with a value that not excludes: a listed one is named.
+func (f Field) exclusionFault(v value.Value) string {
+	not, _ := f.Schema.Get("not")
+	if _, isListed := schema.FindChoice(schema.Choices(withConstAsEnum(not)), v.PlainText()); isListed {
+		return "excluded"
+	}
+	return "other"
 }
 
 // typeFault returns what is wrong with a value of another type.
@@ -55,4 +76,43 @@ func (f Field) typeFault(v value.Value) string {
 		return "yes_no"
 	}
 	return "other"
+}
+
+var (
+	numberInText = regexp.MustCompile(`[-+]?[0-9]+(?:[.][0-9]+)?`)
+	listComma    = regexp.MustCompile(`[,，、;；]|\s+(?:and|or)\s+`)
+)
+
+// valueIn returns the value that a message plainly has for the field, although it does not fit: the one number in it, the items between its
+// commas, its one word. It is null without one.
+func (f Field) valueIn(message string) value.Value {
+	message = strings.Trim(strings.TrimSpace(message), ".!。！")
+	switch kind := schema.TypeName(f.Schema); kind {
+	case "integer", "number":
+		if numbers := numberInText.FindAllString(message, 2); len(numbers) == 1 {
+			v, _ := value.ParseJSON([]byte(strings.TrimPrefix(numbers[0], "+")))
+			return v
+		}
+	case "array":
+		items, _ := f.Schema.Get("items")
+		var list []value.Value
+		for _, piece := range listComma.Split(message, -1) {
+			piece = strings.TrimSpace(piece)
+			v := value.OfString(piece)
+			if of, ok := schema.FindChoice(schema.Choices(items), piece); ok {
+				v = of.Value
+			} else if number := (Field{Schema: items}).valueIn(piece); !number.IsNull() && number.Kind() != value.String {
+				v = number
+			}
+			list = append(list, v)
+		}
+		return value.OfList(list...)
+	case "string", "":
+		isWord := message != "" && !strings.ContainsFunc(message, unicode.IsSpace)
+		isMeant := schema.Choices(f.Schema) == nil && !schema.IsNoAnswer(message) && !schema.IsQuestion(message)
+		if isWord && isMeant && kind != "" {
+			return value.OfString(message)
+		}
+	}
+	return value.Value{}
 }

@@ -16,7 +16,7 @@ func (b *builder) historyMessages(ctx context.Context) []*value.Map {
 	if b.params.History != nil {
 		return b.params.History
 	}
-	b.before = b.env.Dialogue(ctx)
+	b.before = b.env.Dialogue(ctx, b.in.CurrentMessage)
 	if err := b.before.Err; err != nil {
 		b.warnings = append(b.warnings, b.env.Say("history: what was said before cannot be read: %v", err))
 	}

@@ -82,7 +82,7 @@ func injectEntries(ctx context.Context, env *calls.Env, in Input) (value.Value, 
 	var said spoken
 	isSpoken := in.History.IsNull()
 	if isSpoken {
-		said = spoken{env.Dialogue(ctx), env.Vars.Question}
+		said = spoken{env.Dialogue(ctx, env.Vars.Question), env.Vars.Question}
 		in.History = said.history()
 	}
 	messages, err := readHistory(in.History)

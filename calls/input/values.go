@@ -181,7 +181,7 @@ func (b *builder) loadDialogue(ctx context.Context) (d dialogue, err error) {
 	}
 	if !b.params.Memory.shortGiven {
 		err = b.callForeign(ctx, func(ctx context.Context) (err error) {
-			b.before, err = b.env.ReadDialogue(ctx, b.settings.MaxTurns)
+			b.before, err = b.env.ReadDialogue(ctx, b.settings.MaxTurns, b.in.UserInput)
 			turns, b.spokenAt = b.before.AsTurns()
 			return err
 		})

@@ -43,7 +43,8 @@ func (w WaitingFor) AskedPlace() AskedPlace {
 	}
 	place.Either = w.eitherOf(place)
 	if len(place.Either) == 1 {
-		return place.Either[0]
+		place = place.Either[0]
+		place.Either = w.eitherOf(place)
 	}
 	return place
 }

@@ -7,10 +7,19 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// branchesOf returns the branches of a union of objects, references resolved; nil for other schemas.
+// branchesOf returns the branches of a union of objects, references resolved; nil for other schemas. An object that must
+// have some of its members, by minProperties, is a union too: each member is a branch.
 func (w WaitingFor) branchesOf(union value.Value) (branches []value.Value) {
 	if schema.Choices(union) != nil {
 		return nil
+	}
+	least, _ := union.Get("minProperties")
+	if n, _ := least.Int(); n > 0 {
+		properties, _ := union.Get("properties")
+		for name := range properties.Map().All() {
+			branches = append(branches, value.OfMap(value.Pairs("required", []string{name})))
+		}
+		return branches
 	}
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		list, _ := union.Get(keyword)

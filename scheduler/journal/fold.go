@@ -42,6 +42,9 @@ func (s *RunState) Add(ev *Event) {
 		s.stopWaiting(st.ID)
 		w := NewWaitingFor("", st.ID, st.Found, st.Remaining, st.HasModelAnswer())
 		w.Whole, w.Unread = s.WantedSchema(st), st.unread
+		if st.said != "" {
+			w.Said, w.Misfit = st.said, w.misfitOf(st.Found)
+		}
 		s.Waiting = append(s.Waiting, w)
 	} else if st.State != StepStatusWaiting {
 		s.stopWaiting(st.ID)
@@ -218,7 +221,7 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 			st.unread = st.IsUnread(*data.RemainingSchema)
 			st.Remaining = *data.RemainingSchema
 		}
-		st.Message = ""
+		st.said, st.Message = st.Message, ""
 		if data.Output != nil {
 			st.Found = *data.Output
 		}

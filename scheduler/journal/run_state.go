@@ -147,6 +147,8 @@ type StepState struct {
 	Message string `json:"-"`
 	// unread is set where the step has read such a message and still waits for the same values.
 	unread bool
+	// said is that message.
+	said string
 
 	// IsGiven is set where a test file has the output of the step: its call has not run.
 	IsGiven bool `json:"-"`

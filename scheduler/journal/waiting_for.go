@@ -22,6 +22,10 @@ type WaitingFor struct {
 	Why []MissingValue `json:"why,omitempty"`
 	// Unread is set where the user has just answered with a message that has none of the values.
 	Unread bool `json:"unread,omitempty"`
+	// Said is that message, and Misfit the value for the first place that was found in it and did not fit; null for none.
+	// Only [Fold] knows them.
+	Said   string      `json:"-"`
+	Misfit value.Value `json:"-"`
 	// Question asks a person for the first of the values, in the words of the project. The use case that shows the
 	// run makes it; no event has it.
 	Question string `json:"question,omitempty"`
@@ -122,6 +126,18 @@ func (w *WaitingFor) problemsAt(pointer string, v value.Value) schema.Problems {
 
 // textOf returns a problem in the built-in languages.
 func textOf(p schema.Problem) wording.Text { return wording.Text{En: p.In("en"), Zh: p.In("zh")} }
+
+// misfitOf returns the last value that was found for the place that is asked for first, and not taken; null for none.
+func (w *WaitingFor) misfitOf(found value.Value) (misfit value.Value) {
+	asked := w.AskedPlace().Pointer
+	rejected, _ := found.Get("rejected")
+	for _, one := range rejected.List() {
+		if at, _ := Rejection(one); at == asked {
+			misfit, _ = one.Get("value")
+		}
+	}
+	return misfit
+}
 
 // misfitReason returns why a place is asked for that has a value: one that was wrong from the
 // beginning, or an answer that fits no more since others came.

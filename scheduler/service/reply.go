@@ -95,6 +95,9 @@ func (d *Dispatcher) askAgain(ctx context.Context, p Principal, r ReplyRequest) 
 		return nil, &NotWaitingError{details.State.State}
 	}
 	w.Unread = r.Seen == 0 || r.Seen == details.State.LastSeq
+	if w.Unread {
+		w.Said, w.Misfit = r.Text, value.Value{}
+	}
 	return &Reply{State: journal.RunWaiting, Text: d.service.QuestionOf(details, *w)}, nil
 }
 
@@ -126,7 +129,15 @@ func (s *Service) IsCancelWord(text string) bool {
 
 // QuestionOf returns the words in which a person is asked for what a step of a run waits for first.
 func (s *Service) QuestionOf(details *RunDetails, w journal.WaitingFor) string {
-	return s.wordingOf(details).Question(fieldOf(w.AskedPlace()), w.Unread)
+	return askFor(s.wordingOf(details), w, w.AskedPlace())
+}
+
+// askFor returns the question for a place that a step waits for. After a message with a value that does not fit it tells why.
+func askFor(words ask.Wording, w journal.WaitingFor, place journal.AskedPlace) string {
+	if w.Unread || !w.Misfit.IsNull() {
+		return words.QuestionAfter(fieldOf(place), w.Said, w.Misfit)
+	}
+	return words.Question(fieldOf(place), false)
 }
 
 // FormOf returns what a form for all that a step of a run waits for says: the questions, a line for each, and the labels of
@@ -211,9 +222,17 @@ func (s *Session) Words() Words {
 	return s.service.Words(cmp.Or(s.Flow.Language, s.executor.Language))
 }
 
-// Question returns the question for a place that a step waits for; unread is set where the answer before was none.
-func (w Words) Question(of journal.WaitingFor, pointer string, unread bool) string {
-	return w.words.Question(fieldOf(of.Place(pointer)), unread)
+// Question returns the question for a place that a step waits for.
+func (w Words) Question(of journal.WaitingFor, pointer string) string {
+	if pointer != of.AskedPlace().Pointer {
+		of.Unread, of.Misfit = false, value.Value{}
+	}
+	return askFor(w.words, of, of.Place(pointer))
+}
+
+// QuestionAfter returns the question for a place after a line that does not answer it.
+func (w Words) QuestionAfter(of journal.WaitingFor, pointer, line string) string {
+	return w.words.QuestionAfter(fieldOf(of.Place(pointer)), line, value.Value{})
 }
 
 // Label returns what people call a place.

@@ -51,6 +51,10 @@ func describedSchema(s *schema.Schema, pointer string) value.Value {
 // wants anyOf [{required: [email]}, {required: [phone]}].
 func (f *Filling) narrowUnion(fault schema.Fault, data value.Value) schema.Fault {
 	have, _ := data.At(fault.Pointer)
+	if fault.Keyword == "minProperties" {
+		fault.Schema = withoutMembers(fault.Schema, have)
+		return fault
+	}
 	isUnion := fault.Keyword == "oneOf" || fault.Keyword == "anyOf"
 	if !isUnion || have.Map().Len() == 0 {
 		return fault
@@ -73,6 +77,24 @@ func (f *Filling) narrowUnion(fault schema.Fault, data value.Value) schema.Fault
 	narrowed.Set(fault.Keyword, value.OfList(open...))
 	fault.Schema = value.OfMap(narrowed)
 	return fault
+}
+
+// withoutMembers returns an object schema with minProperties without the members that an object has: it must have so many fewer.
+func withoutMembers(object, have value.Value) value.Value {
+	properties, _ := object.Get("properties")
+	least, _ := object.Get("minProperties")
+	n, _ := least.Int()
+	open := properties.Map().Clone()
+	for name := range have.Map().All() {
+		open.Delete(name)
+	}
+	if open.Len() == 0 {
+		return object
+	}
+	m := object.Map().Clone()
+	m.Set("properties", value.OfMap(open))
+	m.Set("minProperties", value.OfInt(n-int64(have.Map().Len())))
+	return value.OfMap(m)
 }
 
 // isRuledOut reports whether an object has another value for a property that a branch fixes to one.

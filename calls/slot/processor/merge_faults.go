@@ -124,7 +124,7 @@ func (t *answerMerge) findMisfits() (all []misfit) {
 		}
 	}
 	for _, fault := range t.faults {
-		if fault.Keyword == "required" {
+		if fault.Keyword == "required" || lacksNamed(fault) {
 			continue
 		}
 		inner := -1
@@ -154,6 +154,12 @@ func (t *answerMerge) findMisfits() (all []misfit) {
 		}
 	}
 	return all
+}
+
+// lacksNamed reports whether an object has too few of the members that its schema names: others may come.
+func lacksNamed(fault schema.Fault) bool {
+	properties, _ := fault.Schema.Get("properties")
+	return fault.Keyword == "minProperties" && properties.Map().Len() > 0
 }
 
 // maxSurplus bounds how many of the newest changes are looked at for one that is too much.

@@ -85,14 +85,12 @@ func (q *Asker) Ask(ctx context.Context) error {
 		} else {
 			fmt.Fprintf(q.Out, "\n%s\n", q.Language.Say("the run asks (Ctrl-D leaves it for later):"))
 		}
-		isUnreadTold := false
 		for pointer, property := range properties.Map().All() {
 			isLater := pointer == "" && w.Step != "" && properties.Map().Len() > 1
 			if isLater {
 				continue // the run asks for one of several members when it has those that it needs anyway
 			}
-			f := field{step: w.Step, pointer: pointer, schema: property, of: w, language: q.Language, words: q.Words, unread: w.Unread && !isUnreadTold}
-			isUnreadTold = true
+			f := field{step: w.Step, pointer: pointer, schema: property, of: w, language: q.Language, words: q.Words}
 			f.optional = !requiresProperty(w.RemainingSchema, pointer)
 			if err := q.askField(ctx, f); err != nil {
 				return err
@@ -196,6 +194,6 @@ func (q *Asker) askValue(ctx context.Context, f field) error {
 		if err == nil || calls.KindOf(err) != calls.Invalid {
 			return err
 		}
-		fmt.Fprintf(q.Out, "  %s\n", Visible(f.words.Question(f.of, f.pointer, true)))
+		fmt.Fprintf(q.Out, "  %s\n", Visible(f.words.QuestionAfter(f.of, f.pointer, line)))
 	}
 }

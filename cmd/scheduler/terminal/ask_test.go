@@ -111,7 +111,7 @@ func TestAsk(t *testing.T) {
 			  /d: {type: string, format: date, pattern: "^[0-9-]+$"}}}`,
 			"9\n3\nxx\nXX\n1，0\n1, 2\ntomorrow\n", []string{"a:/a=3", `a:/b="XX"`, "a:/c=[1,2]", `a:/d="tomorrow"`},
 			[]string{
-				"What is the a (from 1 to 7)? How many", "I could not find an a (from 1 to 7) in that. What is it?", "What is the d (a date, such as 2026-05-01)?",
+				"What is the a (from 1 to 7)? How many", "It can be at most 7. What is the a (from 1 to 7)?", "What is the d (a date, such as 2026-05-01)?",
 				"with commas between",
 			},
 		},
@@ -125,7 +125,7 @@ func TestAsk(t *testing.T) {
 		"objects are asked for by their members": {
 			`{required: [/at, /free, /all], definitions: {place: {type: object, required: [zip], properties: {city: {type: string}, zip: {type: integer}}}}, properties: {
 			  /at: {$ref: "#/definitions/place"}, /free: {type: object}, /all: {type: object, properties: {x: {type: string}}}}}`,
-			"7\n\n{\"k\": 1}\n\n", []string{"a:/at/zip=7", `a:/free={"k":1}`, "a:/all={}"}, []string{"  At\n", "What is the zip (a number)?", "as JSON: {...}"},
+			"7\n\n{\"k\": 1}\n\n", []string{"a:/at/zip=7", `a:/free={"k":1}`, "a:/all={}"}, []string{"  At\n", "What is the zip (a number)?", `written like "name: value"`},
 		},
 		"the whole value": {`{required: [""], properties: {"": {type: integer}}}`, "5\n", []string{"a:=5"}, []string{"What is it (a number)?"}},
 	} {

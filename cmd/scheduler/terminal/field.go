@@ -24,7 +24,6 @@ type field struct {
 	ofKind   bool
 	whole    string
 	optional bool
-	unread   bool // the answer before was none
 	language Language
 	words    service.Words
 }
@@ -70,7 +69,7 @@ func (f field) readAnswer(line string) (scheduler.Answer, error) {
 // questionText returns the text that asks for a field: the question, the default, and the choices there are.
 func (f field) questionText() string {
 	var b strings.Builder
-	b.WriteString("  " + Visible(f.words.Question(f.of, f.pointer, f.unread)))
+	b.WriteString("  " + Visible(f.words.Question(f.of, f.pointer)))
 	if def, ok := f.schema.Get("default"); ok {
 		fmt.Fprintf(&b, " [%s]", Visible(def.PlainText()))
 	} else if f.optional {
@@ -98,7 +97,9 @@ func jsonForm(s, document value.Value) string {
 	}
 	switch schema.TypeName(s) {
 	case "object":
-		return "{...}"
+		if properties, _ := s.Get("properties"); properties.Map().Len() > 0 {
+			return "{...}"
+		}
 	case "array":
 		items, _ := s.Get("items")
 		switch schema.TypeName(schema.Resolve(items, document)) {

@@ -74,7 +74,7 @@ func (t *turn) ifAsked(ctx context.Context, info *journal.RunInfo) (*journal.Run
 }
 
 // givenUpKey returns the key under which it is kept that the user wants no more of a run that has failed.
-func givenUpKey(run string) []byte { return hashOf(value.OfString("given up"), value.OfString(run)) }
+func givenUpKey(run string) []byte { return hashOf(value.OfString("given-up"), value.OfString(run)) }
 
 // answerField answers what the run asks for with the user's message, and goes on with the run.
 func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
