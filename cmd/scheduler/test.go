@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -17,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
+	"github.com/callnode/scheduler/scheduler/flowtest/files"
 	"github.com/callnode/scheduler/scheduler/flowtest/report"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
@@ -43,6 +45,8 @@ type testFlags struct {
 	asJSON               bool
 	verbose              bool
 	allowSkipped         bool
+	watch                bool
+	wrong                int // how many test files have errors
 }
 
 func newTest(a *app) *cobra.Command {
@@ -65,8 +69,8 @@ Where run --record has kept a run with the inputs of the case, in NAME.cassette.
 case plays it: its time and seed, unless the case gives others, and all answers that the
 case does not mock, of models, servers, tools, plugins and the memory.
 
-Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: files, flows or
-settings are wrong, and nothing ran. 4: something could not be decided, such as an answer
+Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: settings, flows or
+test files are wrong; the other files ran. 4: something could not be decided, such as an answer
 that is not recorded, or all cases of a file are skipped, and nothing failed. 130:
 interrupted; --rerun goes on.`,
 		Example: strings.Trim(`
@@ -80,6 +84,9 @@ interrupted; --rerun goes on.`,
 			f.hasRepeat = cmd.Flags().Changed("repeat")
 			f.hasBless, f.hasAgainst = cmd.Flags().Changed("bless"), cmd.Flags().Changed("against")
 			f.hasLimitCost, f.hasFailOn = cmd.Flags().Changed("limit-cost"), cmd.Flags().Changed("fail-on")
+			if f.watch {
+				return a.watchTests(cmd.Context(), paths, &f)
+			}
 			return a.runTests(cmd.Context(), paths, &f)
 		},
 	}
@@ -96,6 +103,7 @@ interrupted; --rerun goes on.`,
 	flags.Float64Var(&f.limitCost, "limit-cost", 0, "stop when the models have cost that many `USD`")
 	flags.StringArrayVar(&f.reports, "report", nil, "write reports: `kind=FILE`, with kind junit, json, html or md; several with commas")
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON line for each case, and one that sums up")
+	flags.BoolVar(&f.watch, "watch", false, "run again whenever a file that the tests read changes, until Ctrl-C")
 	flags.BoolVar(&f.allowSkipped, "allow-skipped", false, "take a file whose cases are all skipped as passed")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print a line for every case")
 	cmd.MarkFlagsMutuallyExclusive("record", "live")
@@ -116,19 +124,20 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if err != nil {
 		return usageError(err)
 	}
-	suites, err := a.loadTests(ctx, paths, f.repeat)
+	suites, wrong, err := a.loadTests(ctx, paths, f.repeat)
 	if err != nil {
 		return err
 	}
-	files := a.runtime.TestParts().Files
-	if err := a.checkReportFiles(targets, suites, files.Paths(f.against, f.bless)); err != nil {
+	f.wrong = wrong
+	kept := a.runtime.TestParts().Files
+	if err := a.checkReportFiles(targets, suites, kept.Paths(f.against, f.bless)); err != nil {
 		return usageError(err)
 	}
-	last, err := files.ReadLast()
+	last, err := kept.ReadLast()
 	if err != nil {
 		return usageError(err)
 	}
-	before, err := f.findBaseline(files)
+	before, err := f.findBaseline(kept)
 	if err != nil {
 		return usageError(err)
 	}
@@ -148,10 +157,45 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if before != nil {
 		before = before.Without(casesOf(suites, func(s *suite.Suite, c *suite.Case) bool { return !selects(s, c) }))
 		comparison = compare.Compare(before, compare.NewBaseline(run), f.against, 1)
-		comparison.AddGoneFiles(before, files.Has)
+		comparison.AddGoneFiles(before, kept.Has)
 	}
-	failed := errors.Join(a.tellTests(run, comparison, f, targets), a.keepTests(run, last, files, suites, f), runErr)
+	failed := errors.Join(a.tellTests(run, comparison, f, targets), a.keepTests(run, last, kept, suites, f), runErr)
 	return withFailure(a.testVerdict(run, comparison, f), failed)
+}
+
+// watchPause is how long a watch waits between looks at the files.
+const watchPause = 300 * time.Millisecond
+
+// watchTests runs the test files of paths, and again whenever a file of the project or of paths changes, until ctx ends. Exit codes of
+// runs are not passed on: each run tells how it ended.
+func (a *app) watchTests(ctx context.Context, paths []string, f *testFlags) error {
+	folders := []string{cmp.Or(a.settings.Root, ".")}
+	for _, path := range paths {
+		folders = append(folders, filepath.Clean(strings.TrimSuffix(path, "...")))
+	}
+	targets, _ := f.check() // each run tells what is wrong with them
+	isWritten := func(path string) bool {
+		return slices.ContainsFunc(targets, func(t report.Target) bool { return flowtest.IsSameFile(t.File, path) })
+	}
+	for {
+		before := files.Watch(folders, isWritten) // a change during the run is seen after it
+		once := *f
+		err := a.runTests(ctx, paths, &once)
+		if exit := (exitError{}); errors.As(err, &exit) {
+			err = exit.err
+		}
+		if err != nil {
+			a.PrintError(err)
+		}
+		a.Tellf("watching for changes; stop with Ctrl-C")
+		for before.Equal(files.Watch(folders, isWritten)) {
+			select {
+			case <-ctx.Done():
+				return exitError{code: exitInterrupted}
+			case <-time.After(watchPause):
+			}
+		}
+	}
 }
 
 // withFailure returns the error of a run with that verdict of which something could not be written: it is told, and the exit code is
@@ -210,11 +254,11 @@ func (a *app) checkReportFiles(targets []report.Target, suites []*suite.Suite, r
 }
 
 // findBaseline returns what --against names; nil without it.
-func (f *testFlags) findBaseline(files compare.Files) (*compare.Baseline, error) {
+func (f *testFlags) findBaseline(kept compare.Files) (*compare.Baseline, error) {
 	if f.against == "" {
 		return nil, nil
 	}
-	return files.Find(f.against)
+	return kept.Find(f.against)
 }
 
 // mode returns where answers come from.
@@ -302,19 +346,22 @@ func (a *app) tellTests(run *result.Run, c *compare.Comparison, f *testFlags, ta
 }
 
 // keepTests keeps the results for --rerun and --against last, and as a baseline.
-func (a *app) keepTests(run, last *result.Run, files compare.Files, suites []*suite.Suite, f *testFlags) error {
-	kept := run
+func (a *app) keepTests(run, last *result.Run, kept compare.Files, suites []*suite.Suite, f *testFlags) error {
+	all := run
 	if f.selection.rerun != "" {
-		kept = result.Merge(last, run)
+		all = result.Merge(last, run)
 	}
-	err := errors.Join(files.KeepLast(kept), files.KeepHistory(run, time.Now()))
+	err := errors.Join(kept.KeepLast(all), kept.KeepHistory(run, time.Now()))
 	if f.bless == "" {
 		return err
 	}
 	if run.Interrupted {
 		return errors.Join(err, wording.Errorf("the run was interrupted: it is not kept as %s", f.bless))
 	}
-	file, blessErr := files.Bless(f.bless, run, casesOf(suites, func(*suite.Suite, *suite.Case) bool { return true }))
+	if f.wrong > 0 {
+		return errors.Join(err, wording.Errorf("the run is not kept as %s: a test file is wrong", f.bless))
+	}
+	file, blessErr := kept.Bless(f.bless, run, casesOf(suites, func(*suite.Suite, *suite.Case) bool { return true }))
 	if blessErr == nil {
 		a.Tellf("kept as %s, in %s", f.bless, shownPath(file))
 	}
@@ -337,10 +384,15 @@ func casesOf(suites []*suite.Suite, has func(*suite.Suite, *suite.Case) bool) fu
 // testVerdict returns the exit code of a run.
 func (a *app) testVerdict(run *result.Run, c *compare.Comparison, f *testFlags) error {
 	counts := run.Counts()
+	if f.wrong > 0 {
+		a.Tellf("test files that are wrong, and did not run: %d", f.wrong)
+	}
 	switch {
 	case run.Interrupted:
 		a.Tellf("interrupted; to go on: scheduler test --rerun errors")
 		return exitError{code: exitInterrupted}
+	case f.wrong > 0:
+		return exitError{code: exitUsage}
 	case counts.Failed > 0, c != nil && c.Regressed(compare.FailOn(f.failOn)):
 		return exitError{code: exitFailed}
 	case counts.Errors > 0:

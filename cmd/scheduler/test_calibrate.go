@@ -27,6 +27,8 @@ type calibrateFlags struct {
 	min          float64
 	record, live bool
 	asJSON       bool
+	// minAgreement and maxFalsePass are shares that the judge must keep to; below 0 without their flags.
+	minAgreement, maxFalsePass float64
 }
 
 func newTestCalibrate(a *app) *cobra.Command {
@@ -57,6 +59,8 @@ the judge are played from LABELS.PROVIDER.cassette.yaml, as in tests.`,
 	flags.BoolVar(&f.record, "record", false, "ask the judge for verdicts that are not recorded, and record them")
 	flags.BoolVar(&f.live, "live", false, "ask the judge for all verdicts, and record none")
 	flags.BoolVar(&f.asJSON, "json", false, "print the calibration as one JSON document")
+	flags.Float64Var(&f.minAgreement, "min-agreement", -1, "fail (exit code 1) if a smaller `share` of the verdicts is equal")
+	flags.Float64Var(&f.maxFalsePass, "max-false-pass", -1, "fail (exit code 1) if the judge passes a larger `share` of what people fail")
 	cmd.MarkFlagsMutuallyExclusive("record", "live")
 	completeFlags(a, cmd)
 	return cmd
@@ -84,6 +88,11 @@ func (a *app) calibrate(ctx context.Context, path string, f *calibrateFlags) err
 	if err := errors.Join(err, file.Close()); err != nil {
 		return usageError(wording.Errorf("%s: %w", path, err))
 	}
+	for _, share := range []float64{f.minAgreement, f.maxFalsePass} {
+		if share > 1 {
+			return usageError(wording.Errorf("--min-agreement and --max-false-pass are shares from 0 to 1"))
+		}
+	}
 	standard := f.judging(f.min > 0)
 	if standard != nil {
 		if err := calibrate.Validate(standard); err != nil {
@@ -105,7 +114,31 @@ func (a *app) calibrate(ctx context.Context, path string, f *calibrateFlags) err
 	if err := errors.Join(err, closeJudge()); err != nil {
 		return exitFor(ctx, err, false)
 	}
-	return a.tellCalibration(found, path, f.asJSON)
+	if err := a.tellCalibration(found, path, f.asJSON); err != nil {
+		return err
+	}
+	return a.holdCalibration(found, f)
+}
+
+// holdCalibration returns an error if a judge does not keep to what the flags ask of it.
+func (a *app) holdCalibration(c *calibrate.Calibration, f *calibrateFlags) error {
+	isBad := false
+	if f.minAgreement >= 0 && c.Share < f.minAgreement {
+		isBad = true
+		a.Tellf("the agreement is %.2f, less than --min-agreement %.2f", c.Share, f.minAgreement)
+	}
+	if f.maxFalsePass >= 0 && c.FalsePass > f.maxFalsePass {
+		isBad = true
+		a.Tellf("the judge passed %.2f of what people failed, more than --max-false-pass %.2f", c.FalsePass, f.maxFalsePass)
+	}
+	if f.maxFalsePass >= 0 && c.Failed == 0 {
+		a.Tellf("people failed no answer: how many bad ones the judge passes is not known")
+		return exitError{code: exitUndecided}
+	}
+	if isBad {
+		return exitError{code: exitFailed}
+	}
+	return nil
 }
 
 // tellCalibration prints and keeps a calibration. Verdicts that are missing make it undecided, and it is not kept.

@@ -161,44 +161,46 @@ func (s *testSelection) due(last *result.Run) (func(file, id string) bool, error
 }
 
 // loadTests reads the test files of paths, whose cases will run so many times; 0 leaves it to them. All problems of all
-// files are printed.
-func (a *app) loadTests(ctx context.Context, paths []string, repeat int) (suites []*suite.Suite, err error) {
-	files, err := findTests(paths)
+// files are printed; wrong is how many files have errors and are left out. The error is of a run in which no file is right.
+func (a *app) loadTests(ctx context.Context, paths []string, repeat int) (suites []*suite.Suite, wrong int, err error) {
+	files, err := a.findTests(paths)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, 0, usageError(err)
 	}
 	loader, notes, err := a.runtime.TestLoader(string(a.Language))
 	a.printNotes(notes)
 	if err != nil {
-		return nil, a.beforeRun(err)
+		return nil, 0, a.beforeRun(err)
 	}
 	loader.Repeat = repeat
-	isWrong := false
 	for _, file := range files {
 		s, problems := loader.Load(ctx, file)
 		if ctx.Err() != nil {
-			return nil, exitError{exitInterrupted, wording.Errorf("interrupted")}
+			return nil, 0, exitError{exitInterrupted, wording.Errorf("interrupted")}
 		}
 		for _, p := range problems {
 			fmt.Fprintln(a.Stderr, p.WithSnippet())
 		}
-		isWrong = isWrong || s == nil
+		if s == nil {
+			wrong++
+			continue
+		}
 		suites = append(suites, s)
 	}
-	if isWrong {
-		return nil, exitError{code: exitUsage}
+	if len(suites) == 0 {
+		return nil, wrong, exitError{code: exitUsage}
 	}
-	return suites, nil
+	return suites, wrong, nil
 }
 
 // findTests returns the test files of paths, each once, in their order.
-func findTests(paths []string) (files []string, err error) {
+func (a *app) findTests(paths []string) (files []string, err error) {
 	if len(paths) == 0 {
 		paths = []string{"./..."}
 	}
 	var problems []error
 	for _, path := range paths {
-		found, err := testsAt(path)
+		found, err := a.testsAt(path)
 		if err != nil {
 			problems = append(problems, err)
 		}
@@ -212,8 +214,13 @@ func findTests(paths []string) (files []string, err error) {
 }
 
 // testsAt returns the test files of a path.
-func testsAt(path string) (files []string, err error) {
-	isTest := func(name string) bool { return strings.HasSuffix(name, suite.Suffix) }
+func (a *app) testsAt(path string) (files []string, err error) {
+	isTest := func(name string) bool {
+		if strings.HasSuffix(name, ".test.yml") {
+			a.Tellf("note: %s does not run: test files are called NAME.test.yaml", name)
+		}
+		return strings.HasSuffix(name, suite.Suffix)
+	}
 	dir, isTree := strings.CutSuffix(filepath.ToSlash(path), "...")
 	info, statErr := os.Stat(path)
 	switch {

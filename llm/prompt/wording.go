@@ -123,6 +123,7 @@ var _ = wording.Add(wording.Catalog{
 	"single %q in a format":                                                              "格式中有单独的 %q",
 	"slice indices must be integers or None, not '%s'":                                   "切片下标必须是整数或 None，不能是 '%s'",
 	"slice needs at least one slice":                                                     "slice 至少分成一份",
+	"fromjson: the text is not JSON: %s":                                                 "fromjson：文本不是 JSON：%s",
 	"slice step cannot be zero":                                                          "切片步长不能为零",
 	"statements nested deeper than %d":                                                   "语句嵌套超过 %d 层",
 	"strftime_now takes one argument, the format":                                        "strftime_now 接受一个参数：格式",

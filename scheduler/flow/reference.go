@@ -204,7 +204,7 @@ statements, and gives the filters marked (pongo2) and the tags ` + "`comment`, `
 Named deviations from Jinja2:
 
 - ` + "`body.items` and `body['items']` are the key `items`, and undefined without it; methods are called: `body.items()`" + `.
-- ` + "`tojson`" + ` escapes nothing for HTML and keeps the order of keys, as chat templates of models have it.
+- ` + "`tojson`" + ` escapes nothing for HTML and keeps the order of keys, as chat templates of models have it; ` + "`fromjson`" + ` reads it again.
 - ` + "`include`, `import`, `extends` and `block`" + ` are refused: templates read no files. ` + "`attr` and `lipsum`" + ` are not there: templates reach no
   member by a computed name, and make nothing up.
 - Unknown filters, tests and tags are errors before anything runs. An undefined value in a list that is printed is an error.
@@ -221,7 +221,7 @@ Named deviations from Jinja2:
 与 Jinja2 的已知差异：
 
 - ` + "`body.items` 和 `body['items']` 是键 `items`，没有该键则未定义；方法须调用：`body.items()`" + `。
-- ` + "`tojson`" + ` 不为 HTML 转义，并保持键的顺序，与模型的聊天模板一致。
+- ` + "`tojson`" + ` 不为 HTML 转义，并保持键的顺序，与模型的聊天模板一致；` + "`fromjson`" + ` 把它读回来。
 - 拒绝 ` + "`include`、`import`、`extends` 和 `block`" + `：模板不读取文件。没有 ` + "`attr` 和 `lipsum`" + `：模板不能用计算出的名称取成员，也不生成虚构文本。
 - 未知的过滤器、测试和标签在运行前就是错误。打印的列表中若有未定义的值，是错误。
 - 整数为 64 位；` + "`escape`" + ` 得到的文本只能打印和连接。

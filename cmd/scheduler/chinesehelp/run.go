@@ -165,8 +165,8 @@ Where run --record has kept a run with the inputs of the case, in NAME.cassette.
 case plays it: its time and seed, unless the case gives others, and all answers that the
 case does not mock, of models, servers, tools, plugins and the memory.
 
-Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: files, flows or
-settings are wrong, and nothing ran. 4: something could not be decided, such as an answer
+Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: settings, flows or
+test files are wrong; the other files ran. 4: something could not be decided, such as an answer
 that is not recorded, or all cases of a file are skipped, and nothing failed. 130:
 interrupted; --rerun goes on.`: `运行测试文件：NAME.yaml 旁边的 NAME.test.yaml 含有用例，即输入和对运行的预期。PATH 是测试文件、
 其流程或文件夹；DIR/... 是文件夹及其下所有内容，没有给出路径时测试 ./... 。
@@ -179,7 +179,7 @@ interrupted; --rerun goes on.`: `运行测试文件：NAME.yaml 旁边的 NAME.t
 如果 run --record 在 NAME.cassette.yaml 中保存了使用该用例输入的运行，用例就播放它：使用其时间和种子
 （除非用例另有给出），以及用例没有模拟的一切回答，包括模型、服务器、工具、插件和记忆。
 
-退出码 0：全部通过。1：有用例失败，或比 --against 差。2：文件、流程或设置有误，没有运行任何内容。
+退出码 0：全部通过。1：有用例失败，或比 --against 差。2：设置、流程或测试文件有误；其余文件照常运行。
 4：有内容无法判定，例如没有录制的回答，或某文件的用例全部被跳过，但没有失败。130：被中断；--rerun 继续。`,
 	"compare with an earlier `run`: a name given to --bless, a file, or last":                                    "与早先的 `run` 比较：给 --bless 的名称、文件或 last",
 	"keep the run as the baseline of that `name`":                                                                "把此次运行保存为该 `name` 的基准",
@@ -197,6 +197,9 @@ interrupted; --rerun goes on.`: `运行测试文件：NAME.yaml 旁边的 NAME.t
 	"run cases with the `tag`; several are alternatives":                                                         "运行有此 `tag` 的用例；多个为或的关系",
 	"write snapshots that differ or are missing":                                                                 "写入不同的或缺少的快照",
 	"take a file whose cases are all skipped as passed":                                                          "把用例全部跳过的文件视为通过",
+	"fail (exit code 1) if a smaller `share` of the verdicts is equal":                                           "若相同判断的比例 `share` 更小则失败（退出码 1）",
+	"fail (exit code 1) if the judge passes a larger `share` of what people fail":                                "若评判放过人判失败的比例 `share` 更大则失败（退出码 1）",
+	"run again whenever a file that the tests read changes, until Ctrl-C":                                        "测试所读的文件一有变化就重新运行，直到 Ctrl-C",
 	"print a line for every case":                                                                                "每个用例输出一行",
 	"Find out how far a judge agrees with people":                                                                "了解评判模型与人的判断有多一致",
 	`Have a judge judge answers that people have passed or failed, and print how far both

@@ -94,6 +94,11 @@ func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 		found.Outcome, found.Weight = result.Skip, 0
 		return found
 	}
+	if c.subject.isMany() {
+		v, values := c.decideEach(ctx, e)
+		found.Value = result.NewData(values).Shortened()
+		return v.fill(found, e.Language)
+	}
 	of, failed := c.subject.resolve(ctx, e)
 	if failed != nil {
 		return failed.fill(found, e.Language)
@@ -116,7 +121,7 @@ func (c *Check) isAsked(ctx context.Context, e *Evidence) (asked bool, failed *v
 		return true, nil
 	}
 	var of *subject
-	if slices.ContainsFunc(c.when.expr.Refs(), isOfSubject) {
+	if slices.ContainsFunc(c.when.expr.Refs(), isOfSubject) && !c.subject.isMany() {
 		of, failed = c.subject.resolve(ctx, e)
 		if failed != nil {
 			if failed.outcome == result.Error {

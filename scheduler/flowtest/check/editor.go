@@ -46,9 +46,9 @@ func ItemSchema() value.Value {
 // subjectDocs has what each subject is, for people.
 func subjectDocs() map[string]string {
 	return map[string]string{
-		string(outputSubject):    "An output of the flow, by its path: reply, items[0].name.",
-		string(stepSubject):      "The output of a step, by its path: answer.text, each[3].name, outer/inner.text. With event: the step of the event.",
-		string(promptSubject):    "The prompt of a step: answer, each[3], outer/inner.",
+		string(outputSubject):    "An output of the flow, by its path: reply, items[0].name; items[*].name is each of them.",
+		string(stepSubject):      "The output of a step, by its path: answer.text, each[3].name, outer/inner.text; each[*].name is each of the items. With event: the step of the event.",
+		string(promptSubject):    "The prompt of a step: answer, each[3], outer/inner; each[*] is each of the items.",
 		string(requestSubject):   "What a step sends to its model beside the prompt, or a path into that: answer, answer.temperature, clerk.tools[0].function.name. Only what the flow gives is there.",
 		string(eventSubject):     "The events of a type: step.skipped, step.warning ... The warnings are those that the run counts at its end: also steps, items and tools that failed and that it went on after.",
 		string(toolsSubject):     "The tools that an agent has used, by its step.",

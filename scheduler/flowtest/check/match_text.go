@@ -80,14 +80,16 @@ func containsTest(a *argument, want []string, all bool) test {
 	}
 	return func(_ context.Context, of *subject) *verdict {
 		text := fold(of.asText())
-		var missing []string
+		var missing, there []string
 		for _, w := range want {
-			if !strings.Contains(text, fold(w)) {
+			if strings.Contains(text, fold(w)) {
+				there = append(there, w)
+			} else {
 				missing = append(missing, w)
 			}
 		}
-		if all && len(missing) == 0 || !all && len(missing) < len(want) {
-			return pass()
+		if all && len(missing) == 0 || !all && len(there) > 0 {
+			return of.located(pass(), there[0], fold)
 		}
 		failed := failf("missing %s in %q", quoteList(missing), value.Truncate(of.asText(), maxShown))
 		if !all {
@@ -100,6 +102,31 @@ func containsTest(a *argument, want []string, all bool) test {
 	}
 }
 
+// located adds to a verdict where a text stands that was found: the message of the prompt and the piece, or the text around it. That is
+// told if the check is under not.
+func (s *subject) located(v *verdict, text string, fold func(string) string) *verdict {
+	if s.kind != promptSubject {
+		v.message = wording.Say("%q is in %q", value.Truncate(text, maxShown), value.Truncate(s.asText(), maxShown))
+		return v
+	}
+	e := s.lastPrompt()
+	for m := range e.Messages {
+		at := strings.Index(fold(textAt(e, m)), fold(text))
+		if at < 0 {
+			continue
+		}
+		v.message = wording.Say("%q is in %s", value.Truncate(text, maxShown), placeText(e, m))
+		for _, f := range piecesOf(e) {
+			if f.message == m && f.start <= at && at < f.start+len(f.piece.Text) {
+				v.piece = f.ref()
+				return v
+			}
+		}
+		return v
+	}
+	return v
+}
+
 func buildStartsWith(want string, a *argument) test {
 	if !isGiven(a, want) {
 		return nil
@@ -110,7 +137,7 @@ func buildStartsWith(want string, a *argument) test {
 	}
 	return func(_ context.Context, of *subject) *verdict {
 		if strings.HasPrefix(fold(of.asText()), fold(want)) {
-			return pass()
+			return of.located(pass(), want, fold)
 		}
 		return failf("it begins with %q, not %q", value.Truncate(of.asText(), max(utf8.RuneCountInString(want)+3, 20)), value.Truncate(want, maxShown))
 	}
@@ -130,6 +157,9 @@ func buildMatches(want string, a *argument) test {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {
+		if found := re.FindString(of.asText()); found != "" {
+			return of.located(pass(), found, func(text string) string { return text })
+		}
 		if re.MatchString(of.asText()) {
 			return pass()
 		}

@@ -164,7 +164,7 @@ func (s *Scope) toolsOf(id string) (names []string, isWhole bool) {
 
 // stepAt returns the step of a flow, or of a flow in it, that an id names; nil where it is only known in a run.
 func stepAt(f *flow.Flow, id string) *flow.Step {
-	segment, rest, isInside := strings.Cut(id, "/")
+	segment, rest, isInside := strings.Cut(firstItem(id), "/")
 	name, _ := journal.SplitPath(segment)
 	step, ok := f.Step(name)
 	switch {

@@ -102,17 +102,19 @@ func (m *parsedMatcher) decide(ctx context.Context, of *subject) *verdict {
 	if !m.negated || v.outcome == result.Error || v.isUnfit {
 		return v
 	}
-	return m.negate(v)
+	return m.negate(v, of)
 }
 
-// negate returns the opposite of a verdict.
-func (m *parsedMatcher) negate(v *verdict) *verdict {
+// negate returns the opposite of a verdict on a subject.
+func (m *parsedMatcher) negate(v *verdict, of *subject) *verdict {
 	if v.outcome == result.Fail {
 		return &verdict{outcome: result.Pass, note: v.note}
 	}
 	opposite := failf("%s holds, but must not", m.name)
 	if v.message.En != "" {
 		opposite.message = wording.Say("%s holds, but must not: %s", m.name, v.message)
+	} else if of.kind != noSubject && of.kind != promptSubject {
+		opposite.message = wording.Say("%s holds, but must not: %s", m.name, wording.Say("it is %s", value.Truncate(of.asText(), maxShown)))
 	}
 	opposite.piece = v.piece
 	return opposite

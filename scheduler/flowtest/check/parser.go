@@ -231,7 +231,7 @@ func (p *parser) reportTemplate(n *yaml.Node, err error) {
 
 // checkStep reports a step that a flow does not have.
 func (p *parser) checkStep(n *yaml.Node, id string) {
-	if wrong := p.scope.checkStep(id); wrong != nil {
+	if wrong := p.scope.checkStep(firstItem(id)); wrong != nil {
 		p.report(n, wrong.Message, wrong.Hint)
 	}
 }

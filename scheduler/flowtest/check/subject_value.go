@@ -90,6 +90,10 @@ func splitPath(text string) (path []string, ok bool) {
 			return nil, false
 		}
 		for index := range strings.SplitSeq(strings.TrimSuffix(indexes, "]"), "][") {
+			if index == "*" {
+				path = append(path, anyItem)
+				continue
+			}
 			if index == "" || strings.Trim(index, "0123456789") != "" {
 				return nil, false
 			}

@@ -60,10 +60,7 @@ func (e *Evidence) itemsOf(step string) (ids []string) {
 	if got == nil || len(got.Items) == 0 {
 		return []string{step}
 	}
-	for _, item := range got.Items {
-		ids = append(ids, item.ID)
-	}
-	return ids
+	return itemIDs(got)
 }
 
 // modelSteps lists the steps whose models wrote a text or had a hand in it, by its way; none if no model did.

@@ -275,6 +275,11 @@ var _ = wording.Add(wording.Catalog{
 	"no model was asked":                                                                        "没有请求模型",
 	"how many tokens it was is not known: the answers under llm do not tell":                    "token 数未知：llm 下的回答没有给出",
 	"give usage to the answers: {text: ..., usage: {input_tokens: 20, output_tokens: 5}}":       "请给回答加上 usage：{text: ..., usage: {input_tokens: 20, output_tokens: 5}}",
+	"%q is in %q": "%q 在 %q 中",
+	"%q is in %s": "%q 在%s中",
+	"it is %s":    "它是 %s",
+	"%s: %s":      "%s：%s",
+	"there are no items of %s: nothing was checked": "%s 没有任何项：什么也没有检查",
 	"when: %s": "when：%s",
 
 	"embeddings come from one provider: vectors of two models cannot be compared": "向量只能来自一个服务商：两个模型的向量不能相互比较",

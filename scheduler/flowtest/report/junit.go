@@ -8,11 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// The shape of JUnit's XML, as far as readers agree on it.
+// The shape of JUnit's XML, as the schema of Jenkins (jenkins-junit.xsd) takes it, which is the strictest: a testcase has no properties,
+// no file and no line, and skipped has its reason as text.
 type (
 	junitRun struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -20,29 +22,30 @@ type (
 		Tests    int          `xml:"tests,attr"`
 		Failures int          `xml:"failures,attr"`
 		Errors   int          `xml:"errors,attr"`
-		Skipped  int          `xml:"skipped,attr"`
 		Time     string       `xml:"time,attr"`
 		Suites   []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Time     string      `xml:"time,attr"`
-		Cases    []junitCase `xml:"testcase"`
+		Name       string           `xml:"name,attr"`
+		Tests      int              `xml:"tests,attr"`
+		Failures   int              `xml:"failures,attr"`
+		Errors     int              `xml:"errors,attr"`
+		Skipped    int              `xml:"skipped,attr"`
+		Time       string           `xml:"time,attr"`
+		Properties *junitProperties `xml:"properties"`
+		Cases      []junitCase      `xml:"testcase"`
 	}
 	junitCase struct {
-		Name       string          `xml:"name,attr"`
-		Class      string          `xml:"classname,attr"`
-		File       string          `xml:"file,attr"`
-		Line       int             `xml:"line,attr,omitempty"`
-		Time       string          `xml:"time,attr"`
-		Properties []junitProperty `xml:"properties>property,omitempty"`
-		Failure    *junitMessage   `xml:"failure"`
-		Error      *junitMessage   `xml:"error"`
-		Skipped    *junitSkipped   `xml:"skipped"`
+		Name    string        `xml:"name,attr"`
+		Class   string        `xml:"classname,attr"`
+		Time    string        `xml:"time,attr"`
+		Failure *junitMessage `xml:"failure"`
+		Error   *junitMessage `xml:"error"`
+		Skipped *junitText    `xml:"skipped"`
+		Output  *junitText    `xml:"system-out"`
+	}
+	junitProperties struct {
+		Properties []junitProperty `xml:"property"`
 	}
 	junitProperty struct {
 		Name  string `xml:"name,attr"`
@@ -53,18 +56,21 @@ type (
 		Type    string `xml:"type,attr,omitempty"`
 		Text    string `xml:",chardata"`
 	}
-	junitSkipped struct {
-		Message string `xml:"message,attr,omitempty"`
+	junitText struct {
+		Text string `xml:",chardata"`
 	}
 )
 
 // writeJUnit writes one testcase for each case, row and variant.
 func writeJUnit(w io.Writer, run *result.Run, _ *compare.Comparison, o *Options) error {
 	counts := run.Counts()
-	all := junitRun{Name: "scheduler test", Tests: counts.Total(), Failures: counts.Failed, Errors: counts.Errors, Skipped: counts.Skipped, Time: seconds(run.Elapsed)}
+	all := junitRun{Name: "scheduler test", Tests: counts.Total(), Failures: counts.Failed, Errors: counts.Errors, Time: seconds(run.Elapsed)}
 	for _, s := range run.Suites {
 		counts := s.Counts()
 		suite := junitSuite{Name: o.path(s.File), Tests: counts.Total(), Failures: counts.Failed, Errors: counts.Errors, Skipped: counts.Skipped, Time: seconds(s.Elapsed)}
+		if used := suiteProperties(s); used != nil {
+			suite.Properties = &junitProperties{used}
+		}
 		for _, c := range s.Cases {
 			suite.Cases = append(suite.Cases, o.junitCase(s, c))
 		}
@@ -84,17 +90,38 @@ func writeJUnit(w io.Writer, run *result.Run, _ *compare.Comparison, o *Options)
 
 // junitCase returns the testcase of a case.
 func (o *Options) junitCase(s *result.Suite, c *result.Case) junitCase {
-	t := junitCase{Name: c.ID(), Class: o.path(s.File), File: o.path(c.Position.File), Line: c.Position.Line, Time: seconds(c.Elapsed), Properties: junitProperties(c)}
+	t := junitCase{Name: c.ID(), Class: o.path(s.File), Time: seconds(c.Elapsed), Output: o.junitOutput(c)}
 	switch c.Outcome {
 	case result.Pass:
 	case result.Skip:
-		t.Skipped = &junitSkipped{c.Skipped}
+		t.Skipped = &junitText{c.Skipped}
 	case result.Fail:
 		t.Failure = o.junitMessage(c)
 	default:
 		t.Error = o.junitMessage(c)
 	}
 	return t
+}
+
+// junitOutput returns the answer of a case, its grades, and what it took; nil if there is nothing of that.
+func (o *Options) junitOutput(c *result.Case) *junitText {
+	var lines []string
+	if line := o.gradesLine(c); line != "" {
+		lines = append(lines, line)
+	}
+	for _, note := range notesOf(c) {
+		lines = append(lines, o.say("note: %s: %s", note.name, note.message))
+	}
+	for _, p := range usageProperties(c.Usage()) {
+		lines = append(lines, p.Name+": "+p.Value)
+	}
+	if r := repeatToShow(c); r != nil && r.Outputs != "" {
+		lines = append(lines, r.Outputs.Text())
+	}
+	if lines == nil {
+		return nil
+	}
+	return &junitText{o.place(c.Position) + "\n" + strings.Join(lines, "\n") + "\n"}
 }
 
 // junitMessage returns all findings of a case; the first line is the message.
@@ -117,9 +144,14 @@ func (o *Options) junitMessage(c *result.Case) *junitMessage {
 	return m
 }
 
-// junitProperties returns tokens and cost of a case that asked a model.
-func junitProperties(c *result.Case) (all []junitProperty) {
-	u, embedded := c.Usage()
+// suiteProperties returns tokens and cost of a suite whose cases asked a model.
+func suiteProperties(s *result.Suite) []junitProperty {
+	one := result.Run{Suites: []*result.Suite{s}}
+	return usageProperties(one.Usage())
+}
+
+// usageProperties returns tokens and cost by their names; none if no model was asked.
+func usageProperties(u, embedded llm.Usage) (all []junitProperty) {
 	if u.Total() > 0 {
 		all = append(all, junitProperty{"tokens", strconv.Itoa(u.Total())})
 	}

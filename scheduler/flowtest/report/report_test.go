@@ -3,9 +3,9 @@ package report_test
 import (
 	"bytes"
 	"encoding/xml"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,49 +125,88 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
+// junitNode is an element of any name.
+type junitNode struct {
+	XMLName  xml.Name
+	Attrs    []xml.Attr  `xml:",any,attr"`
+	Text     string      `xml:",chardata"`
+	Children []junitNode `xml:",any"`
+}
+
+// attr returns an attribute; "" if there is none.
+func (n *junitNode) attr(name string) string {
+	for _, a := range n.Attrs {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// jenkinsSchema has the attributes and children that jenkins-junit.xsd lets an element have, as far as reports use them.
+var jenkinsSchema = map[string]struct{ attrs, children string }{
+	"testsuites": {"name tests failures errors time", "testsuite"},
+	"testsuite":  {"name tests failures errors skipped time", "properties testcase"},
+	"properties": {"", "property"},
+	"property":   {"name value", ""},
+	"testcase":   {"name classname time", "failure error skipped system-out"},
+	"failure":    {"message type", ""},
+	"error":      {"message type", ""},
+	"skipped":    {"", ""},
+	"system-out": {"", ""},
+}
+
+// checkJenkins reports what the schema of Jenkins does not take.
+func checkJenkins(t *testing.T, n *junitNode) {
+	t.Helper()
+	rule, isKnown := jenkinsSchema[n.XMLName.Local]
+	if !isKnown {
+		t.Errorf("there is an element %s", n.XMLName.Local)
+	}
+	for _, a := range n.Attrs {
+		if !slices.Contains(strings.Fields(rule.attrs), a.Name.Local) {
+			t.Errorf("%s has the attribute %s", n.XMLName.Local, a.Name.Local)
+		}
+	}
+	for i := range n.Children {
+		if !slices.Contains(strings.Fields(rule.children), n.Children[i].XMLName.Local) {
+			t.Errorf("%s has the child %s", n.XMLName.Local, n.Children[i].XMLName.Local)
+		}
+		checkJenkins(t, &n.Children[i])
+	}
+}
+
 func TestJUnit(t *testing.T) {
 	text := write(t, "junit", nil, report.Options{})
-	var got struct {
-		Tests    int `xml:"tests,attr"`
-		Failures int `xml:"failures,attr"`
-		Errors   int `xml:"errors,attr"`
-		Skipped  int `xml:"skipped,attr"`
-		Suites   []struct {
-			Name  string `xml:"name,attr"`
-			Cases []struct {
-				Name       string `xml:"name,attr"`
-				File       string `xml:"file,attr"`
-				Line       int    `xml:"line,attr"`
-				Properties []struct {
-					Name  string `xml:"name,attr"`
-					Value string `xml:"value,attr"`
-				} `xml:"properties>property"`
-				Failure *struct {
-					Message string `xml:"message,attr"`
-					Text    string `xml:",chardata"`
-				} `xml:"failure"`
-				Error   *struct{} `xml:"error"`
-				Skipped *struct {
-					Message string `xml:"message,attr"`
-				} `xml:"skipped"`
-			} `xml:"testcase"`
-		} `xml:"testsuite"`
-	}
+	var got junitNode
 	if err := xml.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	if got.Tests != 4 || got.Failures != 1 || got.Errors != 1 || got.Skipped != 1 || len(got.Suites) != 2 {
-		t.Errorf("%+v", got)
+	checkJenkins(t, &got)
+	if got.attr("tests") != "4" || got.attr("failures") != "1" || got.attr("errors") != "1" || len(got.Children) != 2 {
+		t.Errorf("%+v", got.Attrs)
 	}
-	failed := got.Suites[0].Cases[0]
-	if failed.Name != hostile+" [llm=small]" || failed.Line != 4 || failed.Failure == nil || !strings.Contains(failed.Failure.Text, "flows/a.test.yaml:4:7: prompt answer includes") {
-		t.Errorf("%+v", failed)
+	suite := got.Children[0]
+	if suite.attr("skipped") != "1" || suite.Children[0].XMLName.Local != "properties" {
+		t.Errorf("%+v", suite)
 	}
-	if text := fmt.Sprint(failed.Properties); text != "[{tokens 120} {embedding_tokens 9} {cost_usd 0.25}]" {
-		t.Errorf("tokens and cost: %s", text)
+	used := ""
+	for _, p := range suite.Children[0].Children {
+		used += p.attr("name") + "=" + p.attr("value") + " "
 	}
-	if skipped := got.Suites[0].Cases[1]; skipped.Skipped == nil || skipped.Skipped.Message != "not yet" || got.Suites[0].Cases[2].Error == nil {
-		t.Errorf("%+v", got.Suites[0].Cases[1:])
+	if used != "tokens=120 embedding_tokens=9 cost_usd=0.25 " {
+		t.Errorf("tokens and cost: %s", used)
+	}
+	cases := suite.Children[1:]
+	failed := cases[0].Children
+	if cases[0].attr("name") != hostile+" [llm=small]" || failed[0].XMLName.Local != "failure" || !strings.Contains(failed[0].Text, "flows/a.test.yaml:4:7: prompt answer includes") {
+		t.Errorf("%+v", cases[0])
+	}
+	if out := failed[len(failed)-1]; out.XMLName.Local != "system-out" || !strings.Contains(out.Text, "tokens: 120") || !strings.Contains(out.Text, "sesame") {
+		t.Errorf("%+v", out)
+	}
+	if skipped := cases[1].Children; len(skipped) != 1 || skipped[0].Text != "not yet" || cases[2].Children[0].XMLName.Local != "error" {
+		t.Errorf("%+v", cases[1:])
 	}
 }
 

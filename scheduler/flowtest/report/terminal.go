@@ -47,6 +47,9 @@ func (p *Printer) PrintSuite(s *result.Suite) {
 	for _, c := range s.Cases {
 		p.printCase(c)
 	}
+	if !p.Verbose {
+		p.printGroups(s)
+	}
 }
 
 // printCase prints what a person must know of a case.
@@ -80,14 +83,53 @@ func (p *Printer) printCase(c *result.Case) {
 	for _, note := range notesOf(c) {
 		p.printf("  %s: %s: %s\n", p.o.place(note.at), c.ID(), p.o.say("note: %s: %s", note.name, note.message))
 	}
-	if !isBad && !p.Verbose {
-		return
-	}
-	for _, f := range findings(c) {
-		p.printf("  %s: %s: %s\n", p.o.place(f.at), c.ID(), indent(f.title(), 6))
-		for _, line := range p.o.details(c, f) {
-			p.printf("      %s\n", indent(line, 6))
+	if p.Verbose {
+		for _, f := range findings(c) {
+			p.printFinding(c, f, nil)
 		}
+	}
+}
+
+// printFinding prints a finding of a case, and which other cases have the same.
+func (p *Printer) printFinding(c *result.Case, f *finding, others []string) {
+	p.printf("  %s: %s: %s\n", p.o.place(f.at), c.ID(), indent(f.title(), 6))
+	for _, line := range p.o.details(c, f) {
+		p.printf("      %s\n", indent(line, 6))
+	}
+	if len(others) > 0 {
+		p.printf("      %s\n", p.o.say("in %d more: %s", len(others), p.o.someOf(others)))
+	}
+}
+
+// printGroups prints the findings of all cases that did not pass. Those of one check, in rows and variants, are printed once, with the
+// text of the first.
+func (p *Printer) printGroups(s *result.Suite) {
+	type group struct {
+		of     *result.Case
+		first  *finding
+		others []string
+	}
+	var groups []*group
+	known := map[string]*group{}
+	for _, c := range s.Cases {
+		if c.Outcome != result.Fail && c.Outcome != result.Error {
+			continue
+		}
+		for _, f := range findings(c) {
+			key := fmt.Sprint(f.at, f.name, f.outcome)
+			if f.name == "" { // problems are the same if their texts are
+				key += f.message
+			}
+			if g := known[key]; g != nil && g.of != c {
+				g.others = append(g.others, c.ID())
+				continue
+			}
+			known[key] = &group{of: c, first: f}
+			groups = append(groups, known[key])
+		}
+	}
+	for _, g := range groups {
+		p.printFinding(g.of, g.first, g.others)
 	}
 }
 

@@ -90,6 +90,7 @@ func filterDocs() map[string]builtinDoc {
 		"floatformat":     {"The number with `arg` decimals, by default one and none for a whole number (pongo2).", `{{ 3.14159 | floatformat:2 }}`, `3.14`},
 		"forceescape":     {"The same as `escape`, also of what is escaped already.", `{{ '<b>' | e | forceescape }}`, `&amp;lt;b&amp;gt;`},
 		"format":          {`The text with each %s, %d and the like replaced by an argument.`, `{{ '%s is %d' | format('Ann', 30) }}`, `Ann is 30`},
+		"fromjson":        {"The value that a text writes as JSON; what is no text as it is.", `{{ ('{"a": [1, 2]}' | fromjson).a[1] }}`, `2`},
 		"groupby":         {"Pairs of a value of `attribute` and the items that have it, sorted by it.", `{% for town, who in [{'n': 'Ann', 't': 'Lyon'}, {'n': 'Bo', 't': 'Lyon'}] | groupby('t') %}{{ town }}: {{ who | map(attribute='n') | join(', ') }}{% endfor %}`, `Lyon: Ann, Bo`},
 		"indent":          {"The text with its lines indented by `width` (4) spaces; the first line and blank lines only where `first` and `blank` say so.", `{{ 'a\nb' | indent(2) }}`, "a\n  b"},
 		"int":             {"The value as a whole number; `default` where it is not one.", `{{ '42' | int + 1 }}`, `43`},

@@ -40,6 +40,7 @@ func newFilterTable() map[string]*Def {
 			lax:        true, fn: filterToJSON,
 		},
 
+		"fromjson":   {lax: true, fn: filterFromJSON}, // Ansible's; Jinja2 has none
 		"first":      {fn: filterFirst},
 		"last":       {fn: filterLast},
 		"list":       {fn: filterList},

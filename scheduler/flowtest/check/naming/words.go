@@ -27,7 +27,7 @@ func partKinds() []string {
 	return []string{
 		"answer", "append", "file", "heading", "history", "identity", "image", "memory", "message", "messages", "module", "preset",
 		"recalled", "runtime", "separator", "session", "skill", "skill_entry", "slot", "text", "tool", "world_book",
-		"before", "categories", "category", "channel", "chat_id", "choices", "conversation", "domains", "facts", "instructions",
+		"asked", "before", "categories", "category", "channel", "chat_id", "choices", "conversation", "domains", "facts", "instructions",
 		"known", "left", "limit", "max_words", "memories", "now", "nullable", "optional", "problem", "question", "rejected", "schema",
 		"skills", "snapshots", "summary", "time", "values", "workspace",
 	}
