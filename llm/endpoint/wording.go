@@ -6,7 +6,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 var _ = wording.Add(wording.Catalog{
 	" /recordings/%d: %w":                                               " /recordings/%d：%w",
 	" /recordings: want an array, got %s":                               " /recordings：应为数组，实为%s",
-	" unknown format of a cassette: scheduler is %s, want %s":           " 未知的 cassette 格式：scheduler 是 %s，应为 %s",
+	"unknown format of a cassette: scheduler is %s, want %s":            "未知的 cassette 格式：scheduler 是 %s，应为 %s",
 	"%w: an event of more than %d MB":                                   "%w：有一个事件超过 %d MB",
 	"%w: more than %d MB":                                               "%w：超过 %d MB",
 	"a part is not an object: %w":                                       "片段不是对象：%w",

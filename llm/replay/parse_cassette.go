@@ -1,19 +1,61 @@
 package replay
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"strings"
+
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
-	"strings"
 )
 
-// parseCassette reads a file of either version. Errors begin with line:col or with a pointer.
+// placedError is an error at a JSON pointer in what is read.
+type placedError struct {
+	pointer string
+	error
+}
+
+func (e *placedError) Unwrap() error { return e.error }
+
+// placeWithin returns err, with the message around, for what is at a pointer of something larger.
+func placeWithin(pointer string, err, message error) error {
+	var inner *placedError
+	if errors.As(err, &inner) {
+		pointer += inner.pointer
+	}
+	return &placedError{pointer, message}
+}
+
+// parseCassette reads a file of either version. Errors begin with line:col.
 func parseCassette(src []byte) (*cassette, error) {
-	v, err := yaml.ParseValueWithin(src, limits())
+	root, err := yaml.ParseWithin(src, limits())
 	if err != nil {
 		return nil, err
 	}
+	if root == nil {
+		return &cassette{}, nil
+	}
+	v, err := yaml.Value(root)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseRoot(v)
+	if err == nil {
+		return c, nil
+	}
+	at := root
+	var placed *placedError
+	if errors.As(err, &placed) {
+		node, key, _ := yaml.Walk(root, placed.pointer)
+		at = cmp.Or(key, node)
+	}
+	return nil, wording.Errorf("%d:%d: %w", at.Line, at.Column, err)
+}
+
+// parseRoot reads the value of a file.
+func parseRoot(v value.Value) (*cassette, error) {
 	c := &cassette{}
 	if v.IsNull() {
 		return c, nil
@@ -24,11 +66,12 @@ func parseCassette(src []byte) (*cassette, error) {
 	case value.Equal(got, value.OfString(format1)):
 		names = []string{"scheduler", "recordings"}
 	case v.Kind() == value.Object && !value.Equal(got, value.OfString(format)):
-		return nil, wording.Errorf(" unknown format of a cassette: scheduler is %s, want %s", got, format)
+		return nil, placeWithin("/scheduler", nil, wording.Errorf("unknown format of a cassette: scheduler is %s, want %s", got, format))
 	}
 	if err := checkMembers(v, names...); err != nil {
-		return nil, wording.Errorf(" %w", err)
+		return nil, err
 	}
+	var err error
 	c.runs, err = parseRuns(v)
 	if err != nil {
 		return nil, err
@@ -41,7 +84,7 @@ func parseCassette(src []byte) (*cassette, error) {
 func parseList(v value.Value, pointer, name string) ([]value.Value, error) {
 	list, _ := v.Get(name)
 	if list.Kind() != value.List && !list.IsNull() {
-		return nil, wording.Errorf(" %s/%s: want an array, got %s", pointer, name, list.Kind())
+		return nil, placeWithin(pointer+"/"+name, nil, wording.Errorf("%s/%s: want an array, got %s", pointer, name, list.Kind()))
 	}
 	return list.List(), nil
 }
@@ -51,7 +94,7 @@ func parseRuns(v value.Value) (runs []*recordedRun, err error) {
 	for i, item := range list {
 		run := &recordedRun{}
 		if err := run.decode(item); err != nil {
-			return nil, wording.Errorf(" /runs/%d: %w", i, err)
+			return nil, placeWithin(fmt.Sprintf("/runs/%d", i), err, wording.Errorf("/runs/%d: %w", i, err))
 		}
 		run.recordings, err = parseRecordings(item, fmt.Sprintf("/runs/%d", i))
 		if err != nil {
@@ -68,7 +111,7 @@ func parseRecordings(v value.Value, pointer string) (recordings []recording, err
 	for i, item := range list {
 		r, err := parseRecording(item)
 		if err != nil {
-			return nil, wording.Errorf(" %s/recordings/%d: %w", pointer, i, err)
+			return nil, placeWithin(fmt.Sprintf("%s/recordings/%d", pointer, i), err, wording.Errorf("%s/recordings/%d: %w", pointer, i, err))
 		}
 		recordings = append(recordings, r)
 	}
@@ -89,7 +132,7 @@ func parseRecording(item value.Value) (recording, error) {
 	r.request, _ = item.Get("request")
 	if r.kind == KindModel {
 		if err := checkMembers(r.request, "model", "messages", "tools", "schema", "temperature", "max_tokens", "extra", "dimensions", "texts"); err != nil {
-			return r, wording.Errorf("request: %w", err)
+			return r, placeWithin("/request", err, wording.Errorf("request: %w", err))
 		}
 	}
 	r.key = keyOf(r.request)
@@ -204,7 +247,7 @@ func checkMembers(v value.Value, names ...string) error {
 	}
 	for name := range v.Map().All() {
 		if _, ok := known.Get(name); !ok {
-			return wording.Errorf("unknown member %q, known are %s", name, strings.Join(names, ", "))
+			return placeWithin("/"+value.Escape(name), nil, wording.Errorf("unknown member %q, known are %s", name, strings.Join(names, ", ")))
 		}
 	}
 	return nil

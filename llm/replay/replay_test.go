@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -424,10 +425,11 @@ func TestNewRefuses(t *testing.T) {
 		recording("{" + request + "deltas: a}"):               "deltas: want an array, got string",
 		recording("{" + request + "response: {txt: a}}"):      `unknown member "txt"`,
 		recording("{" + request + "response: {usage: 1}}"):    "/usage: want object",
+		recording("{" + request + "respons: a}"):              "yaml:3:31: /recordings/0: unknown member",
 		recording("{key: abc, " + request + "response: a}"):   "delete the key to make it fit",
 	} {
 		_, err := openErr(config{Path: write(t, text)})
-		if err == nil || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), want) || !regexp.MustCompile(`\.yaml:\d+:\d+: `).MatchString(err.Error()) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}

@@ -29,9 +29,10 @@ type Limits struct{ Bytes, Nodes int }
 // Parse reads exactly one document, YAML or JSON (in which comments are allowed), and returns
 // its root node; nil for an empty text. A second document, nesting that is too deep and aliases that unfold to
 // too much are errors. All errors are of type *[Error].
-func Parse(src []byte) (*Node, error) { return parseWithin(src, Limits{MaxBytes, maxNodes}) }
+func Parse(src []byte) (*Node, error) { return ParseWithin(src, Limits{MaxBytes, maxNodes}) }
 
-func parseWithin(src []byte, limits Limits) (*Node, error) {
+// ParseWithin is [Parse] with other limits.
+func ParseWithin(src []byte, limits Limits) (*Node, error) {
 	if len(src) > limits.Bytes {
 		return nil, newError(1, 1, wording.Say("the text has %d bytes, more than %d", len(src), limits.Bytes))
 	}
@@ -210,7 +211,7 @@ func ParseValue(src []byte) (value.Value, error) {
 
 // ParseValueWithin is [ParseValue] with other limits.
 func ParseValueWithin(src []byte, limits Limits) (value.Value, error) {
-	n, err := parseWithin(src, limits)
+	n, err := ParseWithin(src, limits)
 	if err != nil || n == nil {
 		return value.Value{}, err
 	}
