@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,5 +53,52 @@ func TestKilledWhileRecording(t *testing.T) {
 		if got := exchange(t, p, "", 0, "0", "live"); got != "kept" {
 			t.Errorf("after %s: got %q", wait, got)
 		}
+	}
+}
+
+// TestResumedAfterKill: a run whose process was killed has all that was answered before when it is resumed, although the cassette was not
+// written for each answer.
+func TestResumedAfterKill(t *testing.T) {
+	const variable = "REPLAY_TEST_IS_KILLED"
+	open := func(path string) *replay.Cassette {
+		c, err := replay.Open(replay.Options{Path: path, LogDir: filepath.Dir(path)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const n = 500
+	if path := os.Getenv(variable); path != "" {
+		r := open(path).Record(replay.Header{Inputs: "in", Now: morning})
+		r.Begin("id", 0, morning)
+		for i := range n {
+			exchange(t, r, "s", 0, fmt.Sprint(i), fmt.Sprint("answer ", i))
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "c.yaml")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestResumedAfterKill$") //nolint:gosec // the test itself
+	cmd.Env = append(os.Environ(), variable+"="+path)
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Fatalf("it was not killed: %s", out)
+	}
+	before := open(path).Play(replay.Header{Inputs: "in"}, true)
+	if got := exchange(t, before, "s", 0, fmt.Sprint(n-1), "live"); got != "" {
+		t.Skip("the cassette was written just before the kill")
+	}
+	resumed := open(path).Record(replay.Header{Run: "id", Inputs: "in"})
+	resumed.Begin("id", 1, morning)
+	if err := resumed.End(true); err != nil {
+		t.Fatal(err)
+	}
+	played := open(path).Play(replay.Header{Inputs: "in"}, true)
+	for i := range n {
+		if got, want := exchange(t, played, "s", 0, fmt.Sprint(i), "live"), fmt.Sprint("answer ", i); got != want {
+			t.Fatalf("request %d: got %q, want %q", i, got, want)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "recording-*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -36,6 +36,8 @@ type Options struct {
 	ShownPath string
 	// Hidden are texts that must not get into the file, which may come up while runs go on; nil for none.
 	Hidden *secret.Set
+	// LogDir is the folder in which runs keep what the file lacks until it is written, if that folder is there; "" keeps nothing.
+	LogDir string
 	// Secrets returns the secrets that this machine has, by the names that flows use; nil: none have names.
 	Secrets func() []Secret
 	// Hint is how to record, for the message about a request that is not recorded; ""
@@ -56,15 +58,16 @@ type Cassette struct {
 	own     []*recordedRun // those that are recorded now, and may differ from the file
 	begun   map[string]int // by inputs and user: how many runs of them began
 	saved   time.Time
-	saving  time.Duration // how long that took
-	isStale bool          // the file lacks something
-	seen    os.FileInfo   // of the file as it was read or written; nil: there was none
+	saving  time.Duration       // how long that took
+	isStale bool                // the file lacks something
+	seen    os.FileInfo         // of the file as it was read or written; nil: there was none
+	logs    map[string]*os.File // by path
 }
 
 // Open reads a cassette. One that does not exist is empty.
 func Open(o Options) (*Cassette, error) {
 	o.ShownPath = cmp.Or(o.ShownPath, o.Path)
-	c := &Cassette{options: o, begun: map[string]int{}}
+	c := &Cassette{options: o, begun: map[string]int{}, logs: map[string]*os.File{}}
 	var err error
 	c.file, err = c.readLocked()
 	if err != nil {
@@ -163,6 +166,7 @@ func (c *Cassette) Record(h Header) *Run {
 			r.recorded.IsEnded = false
 			c.ownLocked(run)
 			r.former = c.answersLocked(run)
+			r.problem = c.takeLogLocked(run)
 			return r
 		}
 	}
@@ -197,7 +201,7 @@ func (c *Cassette) addLocked(run *recordedRun, one *recording) error {
 	c.isStale = true
 	// A long run must not spend its time writing; answers are paid for, and must not be lost.
 	if time.Since(c.saved) < min(20*c.saving, saveEvery) {
-		return nil
+		return c.logLocked(run, one)
 	}
 	return c.saveLocked()
 }

@@ -29,6 +29,7 @@ type Run struct {
 
 	header   Header
 	recorded *recordedRun // nil for a run that was not recorded
+	problem  error        // why nothing can be recorded; nil: it can
 	former   []*recording // answers of models that need not be asked for again
 	places   places
 	given    []Place
@@ -255,6 +256,9 @@ func (r *Run) currentPlaces() places {
 func (r *Run) keep(one *recording) error {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()
+	if r.problem != nil {
+		return r.problem
+	}
 	return r.cassette.addLocked(r.recorded, one)
 }
 

@@ -58,6 +58,7 @@ func (c *Cassette) updateLocked(change func()) error {
 	c.saved, c.isStale = time.Now(), false
 	c.seen, _ = os.Stat(c.options.Path)
 	c.saving = c.saved.Sub(began)
+	c.dropLogsLocked()
 	return nil
 }
 

@@ -31,4 +31,7 @@ var _ = wording.Add(wording.Catalog{
 	"models: %w":                                           "models：%w",
 	"error: %w":                                            "error：%w",
 	"want response, deltas or vectors for a model, and answer for other kinds": "模型应有 response、deltas 或 vectors，其他种类应有 answer",
+
+	"writing the log of the recording: %w": "写入录制日志：%w",
+	"reading the log of the recording: %w": "读取录制日志：%w",
 })

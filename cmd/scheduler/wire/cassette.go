@@ -45,7 +45,7 @@ func (rt *Runtime) openCassette(path string, mustExist bool) (*replay.Cassette, 
 		return c, nil
 	}
 	c, err := replay.Open(replay.Options{
-		Path: path, Hidden: rt.hidden, Secrets: rt.namedSecrets, Hint: "run with --record and a provider (llm.providers in the settings) to record it",
+		Path: path, Hidden: rt.hidden, Secrets: rt.namedSecrets, LogDir: rt.settings.StateDir, Hint: "run with --record and a provider (llm.providers in the settings) to record it",
 	})
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%w", err)
