@@ -204,7 +204,7 @@ func TestMemoryMirror(t *testing.T) {
 
 func TestMemoryGet(t *testing.T) {
 	p := newMemoryProgram(t)
-	p.write("scheduler.yaml", "memory: {snapshot: {llm: echo}}\n")
+	p.write("scheduler.yaml", "memory: {snapshot: {llm: [down, echo]}}\nllm: {providers: [{name: down, base_url: \"http://127.0.0.1:1/v1\", max_retries: 0}]}\n")
 	p.must("", "memory", "add", "--user", "ann", "--session", "s", "Figs are ripe in August.")
 	var made memory.Report
 	if err := json.Unmarshal([]byte(p.must("", "memory", "snapshot", "run", "--all", "--json")), &made); err != nil || len(made.Snapshots) != 1 || len(made.MetaSnapshots) != 1 {
@@ -266,6 +266,8 @@ func TestMemorySettings(t *testing.T) {
 	p := newMemoryProgram(t)
 	for text, want := range map[string]string{
 		"snapshot: {llm: nobody}":                `unknown provider "nobody"`,
+		"snapshot: {llm: [echo, echo]}":          `the provider "echo" is listed twice`,
+		"snapshot: {llm: 'echo,nobody'}":         `unknown provider "nobody"`,
 		"snapshot: {memories: 0}":                "0 is not between 1 and 32",
 		"snapshot: {snapshots: 99}":              "99 is not between 1 and 32",
 		"snapshot: {drain: -1s}":                 "must not be negative",

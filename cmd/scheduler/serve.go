@@ -23,6 +23,7 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/cmd/scheduler/wire"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -214,7 +215,7 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 		Recover: c.Recover, GiveUpAfter: time.Duration(c.GiveUpAfter), On: a.remoteName(), Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", BehindTLS: c.BehindTLS, Hosts: c.Hosts, Origins: c.CORSOrigins,
 		Edit: c.Edit, MaxBody: c.MaxBodyBytes(), Aliases: c.Aliases,
 		Prune:    server.Prune{OlderThan: time.Duration(c.Prune.OlderThan), Keep: c.Prune.Keep},
-		OpenAI:   openai.Settings{TasksLLM: c.OpenAI.TasksLLM, HoldRetries: c.OpenAI.OnRetry == "hold"},
+		OpenAI:   openai.Settings{TasksLLM: strings.Join(c.OpenAI.TasksLLM, llm.NameSeparator), HoldRetries: c.OpenAI.OnRetry == "hold"},
 		MCP:      mcp.Settings{Calls: c.MCP.Calls},
 		Language: language, Version: buildVersion(), ParseTime: parseTime, Secret: a.runtime.Secret,
 		Functions: func() (list []value.Value, err error) {

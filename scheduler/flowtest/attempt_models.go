@@ -12,7 +12,7 @@ func (a *attempt) providers(named []string) []string {
 	names := named
 	switch {
 	case a.of.LLM != "":
-		names = []string{a.of.LLM}
+		names = llm.ParseNames(a.of.LLM)
 	case len(named) == 0:
 		names = a.of.suite.runner.options.Models.Default()
 	}

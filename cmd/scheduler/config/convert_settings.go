@@ -39,7 +39,7 @@ func asSettings(v, doc value.Value) value.Value {
 	case want == "string":
 		return value.OfString(text)
 	case want == "array" && value.Equal(itemKind, value.OfString("string")):
-		return value.Must(strings.Split(text, ","))
+		return splitList(text)
 	case want == "boolean":
 		if b, err := strconv.ParseBool(text); err == nil {
 			return value.OfBool(b)
@@ -50,6 +50,17 @@ func asSettings(v, doc value.Value) value.Value {
 		}
 	}
 	return v
+}
+
+// splitList returns the items of a text with commas; "" has none.
+func splitList(text string) value.Value {
+	var items []value.Value
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, value.OfString(item))
+		}
+	}
+	return value.OfList(items...)
 }
 
 // memberSettings is [asSettings] of a section.

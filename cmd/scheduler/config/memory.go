@@ -17,7 +17,7 @@ type Memory struct {
 
 // Snapshot is when snapshots are made, and by whom.
 type Snapshot struct {
-	LLM       string         `json:"llm,omitempty"`
+	LLM       []string       `json:"llm,omitempty"`
 	Model     string         `json:"model,omitempty"`
 	Memories  int            `json:"memories,omitempty"`
 	Idle      value.Duration `json:"idle,omitempty"`
@@ -27,10 +27,11 @@ type Snapshot struct {
 
 // check refuses settings that make no sense.
 func (c *Memory) check(models *LLM) error {
-	s, providers := &c.Snapshot, models.Names()
+	s := &c.Snapshot
+	if err := models.checkList("memory.snapshot.llm", s.LLM); err != nil {
+		return err
+	}
 	switch {
-	case s.LLM != "" && !slices.Contains(providers, s.LLM):
-		return wrongSetting("memory.snapshot.llm", "unknown provider %q%s", s.LLM, value.DidYouMeanOrListSuffix(s.LLM, providers))
 	case s.Memories < 1 || s.Memories > memory.MaxJob:
 		return wrongSetting("memory.snapshot.memories", "%d is not between 1 and %d", s.Memories, memory.MaxJob)
 	case s.Snapshots < 1 || s.Snapshots > memory.MaxJob:

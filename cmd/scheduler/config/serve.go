@@ -121,8 +121,8 @@ type TLS struct {
 
 // OpenAI is the settings of the OpenAI-compatible API.
 type OpenAI struct {
-	TasksLLM string `json:"tasks_llm,omitempty"`
-	OnRetry  string `json:"on_retry,omitempty" enum:"tell|hold"`
+	TasksLLM []string `json:"tasks_llm,omitempty"`
+	OnRetry  string   `json:"on_retry,omitempty" enum:"tell|hold"`
 }
 
 // MaxBodyBytes returns the setting max_body in bytes.
@@ -166,8 +166,5 @@ func (c *Serve) check(models *LLM) error {
 			return err
 		}
 	}
-	if name := c.OpenAI.TasksLLM; name != "" && !slices.Contains(models.Names(), name) {
-		return wrongSetting("serve.openai.tasks_llm", "unknown provider %q%s", name, value.DidYouMeanSuffix(name, models.Names()))
-	}
-	return nil
+	return models.checkList("serve.openai.tasks_llm", c.OpenAI.TasksLLM)
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,11 @@ func TestServeSettings(t *testing.T) {
 	if time.Duration(c.Serve.Prune.OlderThan) != 24*time.Hour || c.Serve.Prune.Keep != 10000 || c.Serve.Notify[0].SecretEnv != "KEY" {
 		t.Errorf("got %+v", c.Serve)
 	}
+	for text, want := range map[string]string{`serve: {openai: {tasks_llm: echo}}`: "[echo]", `serve: {openai: {tasks_llm: [echo]}}`: "[echo]", `serve: {openai: {tasks_llm: ""}}`: "[]"} {
+		if c, err := load(text); err != nil || fmt.Sprint(c.Serve.OpenAI.TasksLLM) != want {
+			t.Errorf("%s: got %+v, %v", text, c, err)
+		}
+	}
 	for text, want := range map[string]string{
 		`serve: {notify: [{url: example.com, on: [waiting], secret_env: KEY}]}`:                       "this is not a URL",
 		`serve: {notify: [{url: "https://example.com", on: [], secret_env: KEY}]}`:                    "no state is named (use waiting, failed, finished)",
@@ -32,6 +38,7 @@ func TestServeSettings(t *testing.T) {
 		`serve: {notify: [{url: "https://example.com", on: [waiting]}]}`:                              "secret_env",
 		`serve: {notify: [{url: "https://example.com", url_env: U, on: [waiting], secret_env: KEY}]}`: "settings.yaml:1:56: serve.notify[0].url_env: url and url_env are both given",
 		`serve: {notify: [{on: [waiting], secret_env: KEY}]}`:                                         "settings.yaml:1:18: serve.notify[0]: url is missing",
+		`serve: {openai: {tasks_llm: [echo, ecoh]}}`:                                                  `unknown provider "ecoh" (did you mean "echo"?)`,
 		`serve: {prune: {older: 1h}}`:                                                                 "older",
 		`serve: {notify: [{url: "ftp://example.com/hook", on: [waiting], secret_env: KEY}]}`:          "this is not a URL",
 	} {

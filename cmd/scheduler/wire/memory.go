@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
@@ -76,10 +77,10 @@ func (rt *Runtime) newProcessor(store memory.Store, clock func() time.Time) *mem
 // is none.
 func (rt *Runtime) snapshotGenerator() (*memory.SnapshotGenerator, error) {
 	c := rt.settings.Memory.Snapshot
-	if c.LLM == "" {
+	if len(c.LLM) == 0 {
 		return nil, nil
 	}
-	provider, err := rt.openProvider(c.LLM)
+	provider, err := rt.providerOf(strings.Join(c.LLM, llm.NameSeparator))
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
@@ -163,8 +164,8 @@ func Run(ctx context.Context, labels []Label, standard *check.Judging, provider,
 			return nil, calls.Errorf(calls.Invalid, "line %d: there is nothing to judge by", l.Line).WithHint(`add "judge": {"criteria": [...]} to the line, or --criterion`)
 		}
 		own := *judging
-		if own.LLM == "" {
-			own.LLM = provider
+		if len(own.LLM) == 0 {
+			own.LLM = llm.ParseNames(provider)
 		}
 		ruling, err := own.Ask(ctx, services, language, check.Judged{Text: l.Text, Question: l.Question})
 		if ctx.Err() != nil {

@@ -33,8 +33,9 @@ type Judging struct {
 	Rubric    string   `json:"rubric,omitempty" doc:"How to grade the text from 0 to 10, instead of criteria."`
 	Reference string   `json:"reference,omitempty" doc:"An answer that is known to be right."`
 	Min       *float64 `json:"min,omitempty" min:"0" max:"1" doc:"What share of the criteria must be met, or the grade as a share of 10. Default: 1 for criteria."`
-	LLM       string   `json:"llm,omitempty" doc:"The provider that judges; that of the file or of the settings where it is not given."`
-	Runs      int      `json:"runs,omitempty" default:"1" min:"1" max:"9" doc:"How often it is asked; of criteria the majority counts, of grades the mean."`
+	// LLM are the providers that judge, of which the first that answers does.
+	LLM  calls.ProviderNames `json:"llm,omitempty" doc:"The provider that judges, or a list that is asked in order; that of the file or of the settings where it is not given."`
+	Runs int                 `json:"runs,omitempty" default:"1" min:"1" max:"9" doc:"How often it is asked; of criteria the majority counts, of grades the mean."`
 }
 
 // Judged is a text, and the question that it answers; "" where there is none.
@@ -76,7 +77,7 @@ func (j *Judging) Validate() (pointer string, message, hint wording.Text) {
 
 // Ask asks the judge. Its error is that of the provider, or tells that no answer was of any use.
 func (j *Judging) Ask(ctx context.Context, services *Services, language string, judged Judged) (*Ruling, error) {
-	env, err := services.judgeEnv(j.LLM, language)
+	env, err := services.judgeEnv(j.LLM.Text(), language)
 	if err != nil {
 		return nil, err
 	}

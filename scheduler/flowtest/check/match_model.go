@@ -38,7 +38,7 @@ func buildJudge(want Judging, a *argument) test {
 		if !ruling.Passed {
 			v = failf("the judge: %s", unmetText(ruling, want.Rubric != ""))
 		}
-		v.judge = &result.Judge{Provider: want.LLM, Criteria: ruling.Criteria}
+		v.judge = &result.Judge{Provider: want.LLM.Text(), Criteria: ruling.Criteria}
 		return v.withScore(ruling.Score)
 	}
 }
@@ -65,10 +65,10 @@ func unmetText(r *Ruling, isRubric bool) wording.Text {
 
 // groundedWant are the pieces of a prompt that may support a text.
 type groundedWant struct {
-	Kinds []string `json:"kinds" min:"1" doc:"The kinds of pieces that support claims: file, memory, world_book, skill, tool ..."`
-	In    string   `json:"in,omitempty" doc:"The step whose prompt it is. Default: the step of the check, or the last one that asked a model."`
-	Min   float64  `json:"min,omitempty" default:"1" min:"0" max:"1" doc:"What share of the claims must be supported."`
-	LLM   string   `json:"llm,omitempty" doc:"The provider that judges."`
+	Kinds []string            `json:"kinds" min:"1" doc:"The kinds of pieces that support claims: file, memory, world_book, skill, tool ..."`
+	In    string              `json:"in,omitempty" doc:"The step whose prompt it is. Default: the step of the check, or the last one that asked a model."`
+	Min   float64             `json:"min,omitempty" default:"1" min:"0" max:"1" doc:"What share of the claims must be supported."`
+	LLM   calls.ProviderNames `json:"llm,omitempty" doc:"The provider that judges, or a list that is asked in order."`
 }
 
 func buildGrounded(want groundedWant, a *argument) test {
@@ -88,7 +88,7 @@ func buildGrounded(want groundedWant, a *argument) test {
 		if failed != nil {
 			return failed
 		}
-		env, err := of.of.Services.judgeEnv(want.LLM, of.of.Language)
+		env, err := of.of.Services.judgeEnv(want.LLM.Text(), of.of.Language)
 		if err != nil {
 			return errorOf(err)
 		}
@@ -162,7 +162,7 @@ type groundedClaim struct {
 
 // verdictOf counts the claims that a piece supports. A piece that does not exist supports none.
 func (g *groundedAnswer) verdictOf(sources int, want groundedWant) *verdict {
-	judge := &result.Judge{Provider: want.LLM}
+	judge := &result.Judge{Provider: want.LLM.Text()}
 	supported := 0
 	var loose []string
 	for _, c := range g.Claims {
@@ -188,10 +188,10 @@ func (g *groundedAnswer) verdictOf(sources int, want groundedWant) *verdict {
 
 // preferWant is another flow whose output is compared.
 type preferWant struct {
-	Over     string   `json:"over" min:"1" doc:"The other flow, as the test file names it under flows."`
-	Criteria []string `json:"criteria" min:"1" doc:"What counts."`
-	Min      float64  `json:"min,omitempty" default:"0.5" min:"0" max:"1" doc:"1: this flow must win; 0.5: a tie is enough."`
-	LLM      string   `json:"llm,omitempty" doc:"The provider that judges."`
+	Over     string              `json:"over" min:"1" doc:"The other flow, as the test file names it under flows."`
+	Criteria []string            `json:"criteria" min:"1" doc:"What counts."`
+	Min      float64             `json:"min,omitempty" default:"0.5" min:"0" max:"1" doc:"1: this flow must win; 0.5: a tie is enough."`
+	LLM      calls.ProviderNames `json:"llm,omitempty" doc:"The provider that judges, or a list that is asked in order."`
 }
 
 // preferAnswer is which of two texts is better.
@@ -223,7 +223,7 @@ func buildPrefer(want preferWant, a *argument) test {
 
 // compare asks in both orders; where the answers disagree it is a tie.
 func (w preferWant) compare(ctx context.Context, of *subject, own, other string) *verdict {
-	env, err := of.of.Services.judgeEnv(w.LLM, of.of.Language)
+	env, err := of.of.Services.judgeEnv(w.LLM.Text(), of.of.Language)
 	if err != nil {
 		return errorOf(err)
 	}
@@ -248,7 +248,7 @@ func (w preferWant) compare(ctx context.Context, of *subject, own, other string)
 			v = failf("it is a tie with the output of %s: %s", w.Over, answers[0].Reason)
 		}
 	}
-	v.judge = &result.Judge{Provider: w.LLM, Criteria: []result.Criterion{
+	v.judge = &result.Judge{Provider: w.LLM.Text(), Criteria: []result.Criterion{
 		{Text: strings.Join(w.Criteria, "; "), Reason: answers[0].Reason, Met: score >= w.Min},
 	}}
 	return v.withScore(score)

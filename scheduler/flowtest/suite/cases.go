@@ -253,7 +253,7 @@ func (c *caseReader) addAnswers(answers *value.Map, below string, turn int) {
 func (c *caseReader) readLLM() {
 	llm := c.settings.LLM
 	if name, isName := llm.Str(); isName {
-		c.checkProvider(c.place("llm"), name)
+		c.checkProviders(c.place("llm"), name)
 		return
 	}
 	switch llm.Kind() {

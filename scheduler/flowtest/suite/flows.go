@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -133,6 +134,17 @@ func stepIDs(f *flow.Flow) (ids []string) {
 		ids = append(ids, s.ID)
 	}
 	return ids
+}
+
+// checkProviders is [reader.checkProvider] for names as [llm.ParseNames] reads them; in the file they are a text, or a list.
+func (r *reader) checkProviders(pointer, names string) {
+	for i, name := range llm.ParseNames(names) {
+		at := pointer + "/" + strconv.Itoa(i)
+		if _, _, isItem := yaml.Walk(r.root, at); !isItem {
+			at = pointer
+		}
+		r.checkProvider(at, name)
+	}
 }
 
 // checkProvider reports a provider that the settings do not have.

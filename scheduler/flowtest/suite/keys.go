@@ -3,6 +3,7 @@ package suite
 import (
 	"sync"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -30,7 +31,7 @@ type datasetKeys struct {
 }
 
 type judgeKeys struct {
-	LLM string `json:"llm" doc:"The name of the provider that judges." example:"judge"`
+	LLM calls.ProviderNames `json:"llm" doc:"The name of the provider that judges, or a list of names that are asked in order." example:"judge"`
 }
 
 type limitKeys struct {

@@ -119,8 +119,8 @@ func (r *reader) read(ctx context.Context, src []byte) *Suite {
 // readFileSettings reads what is not about cases.
 func (r *reader) readFileSettings(s *Suite) {
 	if r.keys.Judge != nil {
-		s.JudgeLLM = r.keys.Judge.LLM
-		r.checkProvider("/judge/llm", s.JudgeLLM)
+		s.JudgeLLM = r.keys.Judge.LLM.Text()
+		r.checkProviders("/judge/llm", s.JudgeLLM)
 	}
 	if k := r.keys.Limits; k != nil {
 		s.Limits = Limits{Parallel: k.Parallel, Cost: k.Cost, Tokens: k.Tokens, Time: r.duration("/limits/time", k.Time), Pos: r.at("/limits")}

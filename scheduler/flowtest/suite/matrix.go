@@ -127,7 +127,7 @@ func (r *reader) checkAxis(a *axis) {
 			continue
 		}
 		if a.key == axisLLM {
-			r.checkProvider(pointer, text)
+			r.checkProviders(pointer, text)
 		}
 		if repeated[i] {
 			r.reportOnce(r.at(pointer), wording.Say("%s is given twice", v.PlainText()), wording.Text{})

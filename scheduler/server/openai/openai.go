@@ -17,7 +17,7 @@ import (
 
 // Settings are those of the API.
 type Settings struct {
-	// TasksLLM is the provider that answers what a chat page asks beside the chat: titles,
+	// TasksLLM names the provider, or several as [llm.ParseNames] reads them, that answers what a chat page asks beside the chat: titles,
 	// tags. "" is the default one.
 	TasksLLM string
 	// HoldRetries holds the text of steps with retries back until they have finished.
