@@ -12,10 +12,27 @@ func countTokens(text string) int {
 	n := 0
 	for text != "" {
 		size := nextPiece(text)
-		n += countMerged(text[:size])
+		n += countPiece(text[:size])
 		text = text[size:]
 	}
 	return n
+}
+
+// longPiece is how long a piece is, in bytes, that is merged as a whole. Words of people are shorter: what is longer, for example data
+// without a blank, is counted in parts, so that its time grows with its length alone; a cut costs a token at most.
+const longPiece = 64 << 10
+
+// countPiece returns how many tokens a piece is.
+func countPiece(piece string) (n int) {
+	for len(piece) > longPiece {
+		cut := longPiece
+		for !utf8.RuneStart(piece[cut]) {
+			cut--
+		}
+		n += countMerged(piece[:cut])
+		piece = piece[cut:]
+	}
+	return n + countMerged(piece)
 }
 
 // countMerged returns how many tokens a piece is. Each byte is one at first; then the two

@@ -42,9 +42,7 @@ func (u *unit) lintInnerInputs(s *stepUnit, in calls.Inside, inner *Flow) {
 		return
 	}
 	problems := u.checkInputs(inner, in.Flow, params, in.With, holes)
-	for _, p := range slices.DeleteFunc(problems, isMissingInput) { // the model gives the rest
-		u.reportParam(s, p)
-	}
+	u.reportParams(s, slices.DeleteFunc(problems, isMissingInput)) // the model gives the rest
 }
 
 // askInside asks the call of a step what it runs inside itself. A panic there is reported

@@ -40,9 +40,36 @@ func (u *unit) lintParams(s *stepUnit) {
 			u.reportConstruct(s, with, err)
 		}
 	}
-	for _, p := range u.explainLiterals(s, problems) {
+	u.reportParams(s, u.explainLiterals(s, problems))
+}
+
+// maxParamProblems bounds how many problems of one step's parameters are reported: to find the place of each, all parameters are walked.
+const maxParamProblems = 100
+
+// reportParams reports problems of the parameters of a step, the errors first where not all are.
+func (u *unit) reportParams(s *stepUnit, problems []paramProblem) {
+	more := len(problems) - maxParamProblems
+	if more > 0 {
+		slices.SortStableFunc(problems, func(a, b paramProblem) int { return compareBools(a.Warning, b.Warning) })
+		problems = problems[:maxParamProblems]
+	}
+	for _, p := range problems {
 		u.reportParam(s, p)
 	}
+	if more > 0 {
+		u.add(u.positionOf(s.keys.Call.node), "%s has %d more problems in its parameters", s.Call, more).Warning = true
+	}
+}
+
+// compareBools orders false before true.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // reportConstruct reports that the call cannot be made of its parameters.

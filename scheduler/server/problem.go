@@ -82,13 +82,16 @@ func newProblem(status int, kind string, detail, hint wording.Text) *Problem {
 	}
 }
 
-// in returns the problem with its texts in a language.
+// maxDetail bounds the detail of a problem, in characters: it may list all that is wrong, as Errors does with its places.
+const maxDetail = 8 << 10
+
+// in returns the problem with its texts in a language, as far as they fit an answer.
 func (p *Problem) in(language string) *Problem {
 	whole := *p
 	whole.Title = wording.RecognizeOr(p.Title).In(language)
-	whole.Detail = wording.Text{En: p.Detail, Zh: p.chineseDetail}.In(language)
+	whole.Detail = value.Truncate(wording.Text{En: p.Detail, Zh: p.chineseDetail}.In(language), maxDetail)
 	whole.Hint = wording.Text{En: p.Hint, Zh: p.chineseHint}.In(language)
-	whole.Errors = slices.Clone(p.Errors)
+	whole.Errors = slices.Clone(p.Errors[:min(len(p.Errors), maxFaults)])
 	for i := range whole.Errors {
 		f := &whole.Errors[i]
 		f.Message = wording.Text{En: f.Message, Zh: f.chineseMessage}.In(language)

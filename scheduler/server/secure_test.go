@@ -337,3 +337,40 @@ func TestCookiesBehindTLS(t *testing.T) {
 		}
 	}
 }
+
+// TestManyMembers: a body of many members that are not known is answered with the first of them, by every door.
+func TestManyMembers(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.Edit, o.MaxBody = true, 8<<20 })
+	token := f.token("", store.Admin)
+	var members, params strings.Builder
+	const n = 30000
+	for i := range n {
+		fmt.Fprintf(&members, `, "k%d": 1`, i)
+		fmt.Fprintf(&params, ", k%d: x", i)
+	}
+	const most = 120 // places
+	flow := value.OfString("steps: [{id: a, call: template, with: {template: x" + params.String() + "}}]").JSON()
+	for path, body := range map[string]string{
+		"POST /api/v1/runs":             `{"flow": "echo"` + members.String() + `}`,
+		"POST /api/v1/calls/template":   `{"with": {"template": "x"` + members.String() + `}}`,
+		"POST /api/v1/memory":           `{"content": "x"` + members.String() + `}`,
+		"POST /api/v1/lint":             `{"file": "echo", "text": ` + flow + `}`,
+		"PUT /api/v1/flows/echo/source": `{"text": ` + flow + `}`,
+		"POST /v1/chat/completions":     `{"model": "echo", "messages": [{"role": "user", "content": "hi"}]` + members.String() + `}`,
+		"POST /api/modules/smarttavern/in_chat_constructor/construct": `{"history": []` + members.String() + `}`,
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		r := f.do(token, method, path, body, "If-Match", "*")
+		errors, _ := r.doc.Get("errors")
+		problems, _ := r.doc.Get("problems")
+		ignored, _ := r.doc.At("/scheduler/ignored")
+		if places := max(len(errors.List()), len(problems.List()), len(ignored.List())); places == 0 || places > most {
+			t.Errorf("%s: %d places: %d %s", path, places, r.status, value.Truncate(r.text, 400))
+		}
+		for name, values := range r.header {
+			if length := len(strings.Join(values, "")); length > 4096 {
+				t.Errorf("%s: the header %s has %d bytes", path, name, length)
+			}
+		}
+	}
+}

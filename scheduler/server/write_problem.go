@@ -13,6 +13,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/openai"
 )
 
+// maxFaults bounds what a problem lists: a body may have hundreds of thousands of unknown members.
+const maxFaults = 100
+
 // fromHuma returns what the library found wrong with a request as a problem.
 func fromHuma(e *huma.ErrorModel) *Problem {
 	kind := string(calls.Invalid)
@@ -20,7 +23,7 @@ func fromHuma(e *huma.ErrorModel) *Problem {
 		kind = string(calls.Internal)
 	}
 	p := newProblem(e.Status, kind, wording.RecognizeOr(e.Detail), wording.Text{})
-	for _, one := range e.Errors {
+	for _, one := range e.Errors[:min(len(e.Errors), maxFaults)] {
 		f := newFault("", wording.RecognizeOr(one.Message), wording.Text{})
 		where, rest, _ := strings.Cut(one.Location, ".")
 		switch where {

@@ -26,10 +26,13 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
+// maxMessage bounds the message of an error, in characters: it may list all that is wrong.
+const maxMessage = 8 << 10
+
 // errorFor returns any error as the client reads it, in its language.
 func (a *API) errorFor(err error, language string) *Error {
 	whole := *errorOf(err)
-	whole.Message = a.options.Folders.Hide(whole.text.In(language))
+	whole.Message = value.Truncate(a.options.Folders.Hide(whole.text.In(language)), maxMessage)
 	return &whole
 }
 

@@ -114,8 +114,14 @@ func (in *request) ignoredFields(f *flow.Flow) (ignored []string) {
 		ignored = append(ignored, "messages")
 	}
 	slices.Sort(ignored)
+	if len(ignored) > maxIgnored {
+		ignored = append(ignored[:maxIgnored], "...")
+	}
 	return ignored
 }
+
+// maxIgnored bounds how many fields are named, in a header too: clients refuse answers whose headers are long.
+const maxIgnored = 20
 
 // checkQuestion refuses a question with parts that the flow would not get, such as images: they reach a flow only by an
 // input messages.
