@@ -13,21 +13,28 @@ LINK    := -s -w -X main.version=$(VERSION)
 TOOLS   := $(CURDIR)/bin/tools
 
 GOLANGCI_VERSION := v2.15.0
-GOLANGCI         := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+# One of this version that is installed is taken: compiling it takes as long as compiling all of this.
+GOLANGCI         := $(or $(shell golangci-lint version --short 2>/dev/null | grep -qx '$(GOLANGCI_VERSION:v%=%)' && command -v golangci-lint),$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION))
 
 # It finds code of workflows that would not replay.
 WORKFLOWCHECK_VERSION := v0.6.0
 WORKFLOWCHECK         := $(TOOLS)/workflowcheck-$(WORKFLOWCHECK_VERSION)
 
+# Everything is compiled in one mode, so that building, linting, testing and generating share what a new machine
+# compiles. Only the race detector needs another, and C.
+export CGO_ENABLED := 0
+export GOFLAGS     := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null))
+
 # make race and make stress run under the race detector if a C compiler is there. make test and make cover do
-# without, which takes less than half of the time, and are compiled like make build, so that a new machine
-# compiles most packages once.
+# without, which takes less than half of the time.
 # The detector does not watch inside SQLite, which is translated from C and locks for itself, nor the library of
 # schemas and the parser of Go, which share nothing: watched, they take most of the time of all tests.
 # The standard library has to be watched: code of sync.Map that is compiled with an unwatched package is
 # linked for all, and each use of a map is then taken for a race.
 UNWATCHED := modernc.org/... github.com/santhosh-tekuri/... go/...
-RACE      := $(if $(shell command -v gcc || command -v clang),-race $(UNWATCHED:%='-gcflags=%=-race=false'),)
+# What the tests themselves build is compiled as everything else.
+RACE      := $(if $(shell command -v gcc || command -v clang),-race $(UNWATCHED:%='-gcflags=%=-race=false') -exec 'env CGO_ENABLED=0',)
+race stress test-slow: export CGO_ENABLED := $(if $(RACE),1,0)
 # At its end a program under the race detector sleeps, by default for a second.
 export GORACE ?= atexit_sleep_ms=10
 # No package may run longer than 20 minutes: a machine that is busy needs more than the ten of go test.
@@ -46,8 +53,8 @@ TIMES ?= 20
 # Newer ones want Go 1.27, or modules that the proxy withholds.
 GORELEASER_VERSION := v2.15.1
 GORELEASER         := $(TOOLS)/goreleaser-$(GORELEASER_VERSION)
-# Packages that start goroutines or share memory between them, and those with slow tests: make race runs these.
-CONCURRENT = $(shell git grep -lE '^\s*go (func|[a-z])|errgroup|"sync(/atomic)?"' -- '*.go' ':!*_test.go' ':!test' $(TEMPORAL:%=':!%') | xargs -n1 dirname) \
+# Packages that start goroutines or guard memory that they share, and those with slow tests: make race runs these.
+CONCURRENT = $(shell git grep -lE '^\s*go (func|[a-z])|errgroup|\bsync\.(Mutex|RWMutex|WaitGroup|Map|Cond|Pool)|\batomic\.' -- '*.go' ':!*_test.go' ':!test' $(TEMPORAL:%=':!%') | xargs -n1 dirname) \
              $(shell git grep -l 'scheduler/test/slow"' -- '*_test.go' | xargs -n1 dirname)
 # Each of these trees must have that share of its statements covered by tests.
 COVERED   := scheduler calls llm/prompt
@@ -63,7 +70,7 @@ UI      := scheduler/web/ui
 HAS_NODE = node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
 
 .PHONY: help run build build-temporal install web test-web test race test-slow test-temporal cluster bench-cluster stress lint fmt generate check bench fuzz chaos soak cover \
-        check-fmt check-platforms check-generate check-modules check-nested install-lint release release-snapshot
+        check-start check-code check-tests check-fuzz check-fmt check-platforms check-generate check-modules check-nested install-lint release release-snapshot
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -73,13 +80,13 @@ run: build ## Build, run the quickstart flow, then show where every piece of its
 	./$(BIN) run flows/quickstart.yaml --explain
 
 build: ## Build the static binary ./bin/scheduler
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LINK)' -o $(BIN) ./cmd/scheduler
+	go build -ldflags '$(LINK)' -o $(BIN) ./cmd/scheduler
 
 build-temporal: build ## Build the second program too, ./bin/scheduler-temporal, for runs on Temporal
-	CGO_ENABLED=0 go -C cmd/scheduler-temporal build -trimpath -ldflags '$(LINK)' -o ../../$(BIN)-temporal .
+	go -C cmd/scheduler-temporal build -ldflags '$(LINK)' -o ../../$(BIN)-temporal .
 
 install: ## Install scheduler into GOBIN (or GOPATH/bin), and print where
-	CGO_ENABLED=0 go install -trimpath -ldflags '$(LINK)' ./cmd/scheduler
+	go install -ldflags '$(LINK)' ./cmd/scheduler
 	@bin=$$(go env GOBIN); echo "installed $${bin:-$$(go env GOPATH)/bin}/scheduler"
 
 web: ## Build the page of serve into scheduler/web/dist (needs Node 20.19 and npm; commit what it writes)
@@ -93,7 +100,7 @@ test-web: build ## Test the page in a browser (needs Node 20.19 and chromium-hea
 	cd $(UI) && npm test
 
 test: ## Run the tests (make race runs them under the race detector)
-	CGO_ENABLED=0 go test -trimpath $(TESTFLAGS) ./...
+	go test $(TESTFLAGS) ./...
 
 race: ## Run the tests of packages with goroutines under the race detector, the slow ones too
 	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
@@ -101,10 +108,10 @@ race: ## Run the tests of packages with goroutines under the race detector, the 
 
 test-slow: race ## Run the slow tests too: those that build plugins, kill processes, use other clients or other stores
 	SCHEDULER_TEST_JOURNAL=postgres go test $(RACE) $(TESTFLAGS) ./scheduler -rapid.checks=20
-	@for dir in test/clients test/openapi test/bench/tokens; do (cd "$$dir" && go test ./...); done
+	@for dir in test/clients test/openapi test/bench/tokens; do CGO_ENABLED=0 go -C "$$dir" test ./...; done
 
 test-temporal: ## Run the tests of the second program, for runs on Temporal
-	@for dir in $(TEMPORAL); do echo "$$dir:"; CGO_ENABLED=0 go -C "$$dir" test -trimpath $(TESTFLAGS) ./...; done
+	@for dir in $(TEMPORAL); do echo "$$dir:"; go -C "$$dir" test $(TESTFLAGS) ./...; done
 
 # The busy loops end with the shell that started them, however it ends.
 stress: ## Run the tests of PKG (./calls/agent) TIMES (20) times in a row beside a busy loop on every core
@@ -113,10 +120,9 @@ stress: ## Run the tests of PKG (./calls/agent) TIMES (20) times in a row beside
 	trap 'kill $$(jobs -p) 2>/dev/null' EXIT; \
 	(cd $(PKG) && "$(CURDIR)/bin/stress.test" -test.count=$(TIMES) -test.failfast -test.timeout=60m)
 
-lint: install-lint ## Run go vet, golangci-lint and workflowcheck
-	go vet ./...
+lint: install-lint ## Run golangci-lint, with go vet in it, and workflowcheck
 	$(GOLANGCI) run --allow-parallel-runners
-	@for dir in $(TEMPORAL); do (cd "$$dir" && go vet ./... && $(GOLANGCI) run --allow-parallel-runners); done
+	@for dir in $(TEMPORAL); do (cd "$$dir" && $(GOLANGCI) run --allow-parallel-runners); done
 	cd scheduler/temporal && $(WORKFLOWCHECK) .
 
 fmt: ## Format the Go code
@@ -126,8 +132,14 @@ generate: ## Write the generated files again, the built page among them where No
 	go generate ./...
 	@if $(HAS_NODE); then $(MAKE) web; else echo 'SKIPPED: scheduler/web/dist is not built again, for lack of Node 20.19 or newer' >&2; fi
 
-# The program is built before the tests that run it, whose time would count towards theirs.
-check: check-fmt check-modules lint build check-platforms check-generate cover check-nested test-temporal ## All that must hold before a merge, but for make test-slow
+check: check-start check-code check-tests check-fuzz ## All that must hold before a merge, but for make test-slow
+
+# The program is built before the tests that run it, whose time would count towards theirs. .ci/run runs
+# check-code, which compiles, beside check-tests, which waits much.
+check-start: check-fmt check-modules build check-generate
+check-code: lint check-platforms check-nested test-temporal
+check-tests: cover
+check-fuzz:
 	@$(MAKE) fuzz FUZZTIME=5000x STORE_FUZZTIME=300x
 
 bench: ## Run the benchmarks and print the ratios
@@ -141,7 +153,7 @@ fuzz: ## Fuzz every target for FUZZTIME (1m)
 		time=$(FUZZTIME); [[ " $(STORE_FUZZ) " != *" $$target "* ]] || time=$(STORE_FUZZTIME); \
 		echo "$$target $$time ./$$dir"; \
 	done | xargs -P $$(getconf _NPROCESSORS_ONLN) -L1 bash -c 'echo "fuzzing $$0 in $$2 for $$1"; \
-		go test -run "^\$$" -fuzz "^$$0\$$" -fuzztime "$$1" -fuzzminimizetime 10x -parallel 1 "$$2" < /dev/null'
+		go -C "$$2" test -run "^\$$" -fuzz "^$$0\$$" -fuzztime "$$1" -fuzzminimizetime 10x -parallel 1 . < /dev/null'
 
 chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end, a server SERVER_KILLS (100) times under load, and a memory store KILL_ROUNDS (25) times in up to KILL_SAVES (10000) saves
 	CHAOS_ROUNDS=$(or $(CHAOS_ROUNDS),100) go test -count=1 -timeout 60m -v ./test/chaos
@@ -161,7 +173,7 @@ soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
 
 cover: ## Run the tests and hold the coverage of the trees that must be covered
 	@mkdir -p bin
-	CGO_ENABLED=0 go test -trimpath $(TESTFLAGS) -covermode atomic -coverprofile bin/cover.out \
+	go test $(TESTFLAGS) -covermode atomic -coverprofile bin/cover.out \
 		-coverpkg "$$(echo $(COVERED:%=./%/...) | tr ' ' ,)" ./...
 	@awk -v module=$(MODULE) -v trees='$(COVERED)' -v min=$(COVER_MIN) -f test/cover.awk bin/cover.out
 
@@ -175,7 +187,7 @@ check-modules:
 
 # What cannot work on a system says so when it is used.
 check-platforms:
-	SLOW_TESTS=1 CGO_ENABLED=0 go test -trimpath $(TESTFLAGS) -count=1 -run TestPlatforms ./test
+	SLOW_TESTS=1 go test $(TESTFLAGS) -count=1 -run TestPlatforms ./test
 
 # Generating again must change nothing, committed or not.
 check-generate:
@@ -185,8 +197,8 @@ check-generate:
 	[ -z "$$stale" ] || { echo 'generated files were stale (they are written now, commit them):'; echo "$$stale"; exit 1; }
 
 check-nested:
-	@for dir in $(NESTED); do echo "$$dir: tidy, vet, build"; (cd "$$dir" && go mod tidy -diff); done
-	@for dir in $(filter-out test/cluster/temporalserver,$(NESTED)); do (cd "$$dir" && go vet ./... && go build ./...); done
+	@for dir in $(NESTED); do echo "$$dir: tidy"; (cd "$$dir" && go mod tidy -diff); done
+	@for dir in $(filter-out test/cluster/temporalserver $(TEMPORAL),$(NESTED)); do echo "$$dir: vet"; go -C "$$dir" vet ./...; done
 
 release-snapshot: ## Build the archives of a release in bin/dist, with checksums and bills of materials, and publish nothing
 release-snapshot: MODE := --snapshot

@@ -392,6 +392,7 @@ func test(h *house, name string) {
 // TestPromptsOfAllDoors: every flow of the project asks the model the same, to the byte, through whichever door a run comes, with a conversation
 // before the question and without; one without memory opens no store.
 func TestPromptsOfAllDoors(t *testing.T) {
+	t.Parallel() // it waits for runs most of the time
 	want, withTalk := map[string][]string{}, map[string][]string{}
 	all := doors()
 	for _, door := range append([]string{"run"}, slices.Sorted(keysBut(all, "run"))...) {

@@ -14,6 +14,7 @@ import (
 // TestStoreIsDown: while the shared store does not answer, health checks do at once, and logins, requests with a token
 // and those of everyone that need the store are soon told when to come again.
 func TestStoreIsDown(t *testing.T) {
+	t.Parallel() // each request waits some seconds for its own server of Postgres
 	postgres := pgdbtest.NewServer(t)
 	shared, err := store.OpenShared(t.Context(), postgres.NewURL(t), nil)
 	if err != nil {
