@@ -89,12 +89,7 @@ func Remembered(turns []plugins.Turn) Dialogue {
 // ConversationOf returns the messages that the caller sent before the question. Unlike
 // [Env.Dialogue] it needs no memory, so that Init may use it.
 func ConversationOf(vars *Vars) []*value.Map {
-	list := vars.Conversation.List()
-	messages := make([]*value.Map, len(list))
-	for i, m := range list {
-		messages[i] = m.Map()
-	}
-	return messages
+	return MessagesIn(vars.Conversation)
 }
 
 // IsRemembered reports whether the messages come from the memory of the session.

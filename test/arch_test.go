@@ -89,7 +89,7 @@ var layers = map[string][]string{
 	"scheduler/flow/graph":             {"scheduler/flow"},
 	"scheduler/flow/internal/yamltext": {"llm/value/yaml"},
 	"scheduler/flow":                   {"scheduler/flow/internal/...", "scheduler/trigger", "calls", "calls/schema", "llm/prompt", "llm/value/...", "plugins"},
-	"scheduler/trigger":                {"calls"}, // it interprets cron expressions and signatures, and knows no flow
+	"scheduler/trigger":                {"calls", "llm/value", "llm/value/charset"}, // it interprets cron expressions, signatures and bodies, and knows no flow
 	"scheduler/journal":                {"calls", "calls/schema", "llm", "llm/value", "plugins"},
 	"scheduler/explain":                {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
 	// What scheduler test runs, and what it found, as data.
@@ -185,7 +185,7 @@ var doors = map[string][]string{
 	"github.com/pressly/goose":               {"calls/pgdb"},
 	"github.com/kljensen/snowball":           {"calls/memory"},
 	"golang.org/x/image":                     {"calls/context"},
-	"golang.org/x/text":                      {"calls", "llm/prompt", "cmd/scheduler/terminal"},
+	"golang.org/x/text":                      {"calls", "llm/prompt", "llm/value/charset", "cmd/scheduler/terminal"},
 	"golang.org/x/sync":                      {"calls", "scheduler", "plugins"},
 	"golang.org/x/term":                      {"cmd"},
 	"github.com/spf13/cobra":                 {"cmd"},

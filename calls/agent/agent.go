@@ -105,7 +105,8 @@ func (p Params) Validate() error {
 // only Exec reads, the input is their first and their last one.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	if p.Messages != nil {
-		return Input{Messages: p.Messages}, nil
+		kept, _ := calls.RepairMessages(p.Messages, nil)
+		return Input{Messages: calls.MapsOf(kept)}, nil
 	}
 	prompt := p.Prompt
 	if prompt == "" {
@@ -115,11 +116,11 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 		return Input{}, calls.Errorf(calls.Missing, "there is nothing to do: neither messages nor prompt are given, and the run has no question")
 	}
 	in := Input{System: p.System, Prompt: prompt}
-	sent := calls.ConversationOf(vars)
+	sent, _ := calls.RepairMessages(calls.ConversationOf(vars), nil)
 	if len(sent) == 0 && !vars.Scope.IsNone() {
 		return in, nil
 	}
-	return Input{Messages: in.messagesAround(sent)}, nil
+	return Input{Messages: in.messagesAround(calls.MapsOf(sent))}, nil
 }
 
 // messagesAround returns the messages to begin with, around those that were said before.
@@ -157,10 +158,10 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		}
 		if err == nil {
 			defer l.box.close()
-			l.out.Warnings = l.box.workspace.warnings
-			for _, text := range l.out.Warnings {
+			for _, text := range l.box.workspace.warnings {
 				env.Warn("skill", "%s", text)
 			}
+			l.out.Warnings = append(l.out.Warnings, l.box.workspace.warnings...)
 			err = l.run(within)
 		}
 		if err == nil {

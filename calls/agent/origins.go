@@ -17,8 +17,10 @@ import (
 func (l *loop) begin(ctx context.Context, in Input) error {
 	switch {
 	case l.params.Messages != nil:
+		l.warnOfRepairs("messages", l.params.Messages)
 	case in.Messages != nil:
 		l.before.Messages = calls.ConversationOf(l.env.Vars)
+		l.warnOfRepairs("conversation", l.before.Messages)
 	default:
 		turns, err := calls.Once(ctx, l.env, calls.DialogueSubstep, struct{}{}, func(ctx context.Context, env *calls.Env) ([]plugins.Turn, error) {
 			return env.Dialogue(ctx, in.Prompt).Turns, nil
@@ -34,6 +36,15 @@ func (l *loop) begin(ctx context.Context, in Input) error {
 	}
 	l.out.Messages = slices.Clone(in.Messages)
 	return nil
+}
+
+// warnOfRepairs tells of the messages that are not sent as they were given.
+func (l *loop) warnOfRepairs(name string, given []*value.Map) {
+	_, notes := calls.RepairMessages(given, nil)
+	for _, n := range notes {
+		l.out.Warnings = append(l.out.Warnings, l.env.Say("%s[%d]: %s", name, n.Index, n.Text))
+		l.env.Warn("messages", "%s[%d]: %s", name, n.Index, n.Text)
+	}
 }
 
 // dialogueOf returns what was said before the prompt, of a step that is on record.
@@ -62,16 +73,18 @@ func (p Params) dialogueOf(of calls.Record, side string, out *Output) (before ca
 // firstParts returns the parts of the messages that the work begins with.
 func (p Params) firstParts(before calls.Dialogue) (parts []calls.Part) {
 	if p.Messages != nil {
-		for i := range p.Messages {
-			parts = append(parts, calls.MessagePart(i, calls.Origin{Pointer: fmt.Sprintf("/messages/%d", i)}))
+		kept, _ := calls.RepairMessages(p.Messages, nil)
+		for i, m := range kept {
+			parts = append(parts, calls.MessagePart(i, calls.Origin{Pointer: fmt.Sprintf("/messages/%d", m.Index)}))
 		}
 		return parts
 	}
 	if p.System != "" {
 		parts = append(parts, calls.NewPart(0, "", calls.TracedParam("/system", p.System)))
 	}
-	for i := range before.Messages {
-		parts = append(parts, calls.MessagePart(len(parts), before.Origin(i, "")))
+	kept, _ := before.Repaired(nil)
+	for _, m := range kept {
+		parts = append(parts, calls.MessagePart(len(parts), before.Origin(m.Index, "")))
 	}
 	prompt := calls.MessagePart(len(parts), calls.Origin{Kind: calls.OriginName, Name: "question"})
 	if p.Prompt != "" {

@@ -15,6 +15,7 @@ var _ = wording.Add(wording.Catalog{
 	"fix it under with, or let the model give it":          "请在 with 中固定它，或让模型给出",
 	"it ended with %s":                                     "它以 %s 结束",
 	"it has %d bytes, more than %d":                        "它有 %d 字节，超过 %d",
+	"%s[%d]: %s":                                           "%s[%d]：%s",
 	"it is a directory, with %s":                           "它是目录，其中有 %s",
 	"it used the same tools again and again":               "它反复使用相同的工具",
 	"its %d rounds of tools are used up; raise max_rounds": "其 %d 轮工具调用已用完；请调大 max_rounds",

@@ -88,7 +88,7 @@ func (w *workspace) findSkills(ctx context.Context, env *calls.Env, root *os.Roo
 	for _, x := range list {
 		taken := slices.ContainsFunc(w.skills, func(f foundSkill) bool { return f.Name == x.Name })
 		if !taken && !x.Hidden {
-			w.skills = append(w.skills, foundSkill{x, root, path.Join(dir, x.Name)})
+			w.skills = append(w.skills, foundSkill{x, root, path.Join(dir, x.Folder)})
 		}
 	}
 	return err

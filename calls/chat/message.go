@@ -37,21 +37,26 @@ func (p Params) buildMessages() (messages []*value.Map, warnings []wording.Text,
 		}
 		return append(messages, value.Pairs("role", "user", "content", p.User)), nil, nil
 	}
-	dropped := 0
 	for i, m := range p.Messages {
-		role, err := checkMessage(m)
-		if err != nil {
+		if err := checkMessage(m); err != nil {
 			return nil, nil, calls.Errorf(calls.Invalid, "messages/%d: %w", i, err)
 		}
-		if role == thinking {
+	}
+	kept, notes := calls.RepairMessages(p.Messages, nil)
+	dropped := 0
+	for _, m := range kept {
+		if isThinking(m.Map) {
 			dropped++
 			continue
 		}
 		if _, ok := m.Get("source"); ok {
-			m = m.Clone()
+			m.Map = m.Clone()
 			m.Delete("source")
 		}
-		messages = append(messages, m)
+		messages = append(messages, m.Map)
+	}
+	if len(messages) == 0 && len(notes) > 0 {
+		return nil, nil, calls.Errorf(calls.Invalid, "messages/%d: %s", notes[0].Index, notes[0].Text).WithHint("a model needs at least one message")
 	}
 	if len(messages) == 0 {
 		return nil, nil, calls.Errorf(calls.Invalid, "messages is empty").WithHint("a model needs at least one message")
@@ -59,7 +64,17 @@ func (p Params) buildMessages() (messages []*value.Map, warnings []wording.Text,
 	if dropped > 0 {
 		warnings = append(warnings, wording.Say("%d of the messages have the role thinking and were left out: models do not take it", dropped))
 	}
-	return messages, append(warnings, checkToolPairs(p.Messages)...), nil
+	for _, n := range notes {
+		warnings = append(warnings, wording.Say("messages/%d: %s", n.Index, n.Text))
+	}
+	return messages, warnings, nil
+}
+
+// isThinking reports whether a message is a note that no model gets.
+func isThinking(m *value.Map) bool {
+	role, _ := m.Get("role")
+	name, _ := role.Str()
+	return name == thinking
 }
 
 // inputOrigins returns those of the messages that were sent, and of what the request has beside them: parameters.
@@ -78,13 +93,13 @@ func inputOrigins(ctx context.Context, of calls.Record, pointer string) []calls.
 	if n := len(given.List()); sent < n && n == len(taken.List()) { // all were sent: there may be thousands
 		return []calls.Origin{{Pointer: "/messages/" + at}}
 	}
-	for i, m := range given.List() {
-		role, _ := m.Get("role")
-		if name, _ := role.Str(); name == thinking {
+	kept, _ := calls.RepairMessages(calls.MessagesIn(given), nil)
+	for _, m := range kept {
+		if isThinking(m.Map) {
 			continue
 		}
 		if sent == 0 {
-			return []calls.Origin{{Pointer: fmt.Sprintf("/messages/%d/%s", i, below)}}
+			return []calls.Origin{{Pointer: fmt.Sprintf("/messages/%d/%s", m.Index, below)}}
 		}
 		sent--
 	}
@@ -99,82 +114,35 @@ func inputOrigins(ctx context.Context, of calls.Record, pointer string) []calls.
 	return []calls.Origin{{Pointer: "/user"}}
 }
 
-// checkMessage returns the role of a message that has a known one and content.
-func checkMessage(m *value.Map) (string, error) {
+// checkMessage returns an error for a message without a known role, or without content.
+func checkMessage(m *value.Map) error {
 	if m == nil {
-		return "", wording.Errorf("a message must be an object {role, content}, not null")
+		return wording.Errorf("a message must be an object {role, content}, not null")
 	}
 	given, _ := m.Get("role")
 	role, ok := given.Str()
 	if !ok {
-		return "", wording.Errorf("the message has no role")
+		return wording.Errorf("the message has no role")
 	}
 	if role != thinking && !slices.Contains(roles, role) {
 		known := wording.Say("known are %s", strings.Join(roles, ", "))
 		if near := value.DidYouMean(role, roles); near != "" {
 			known = wording.Of(near)
 		}
-		return "", wording.Errorf("unknown role %q (%s)", role, known)
+		return wording.Errorf("unknown role %q (%s)", role, known)
 	}
 	content, _ := m.Get("content")
 	switch content.Kind() {
 	case value.String, value.List:
-		return role, nil
+		return nil
 	case value.Null:
 		for _, instead := range []string{"tool_calls", "function_call", "audio"} {
 			if _, ok := m.Get(instead); ok && role == "assistant" {
-				return role, nil
+				return nil
 			}
 		}
-		return "", wording.Errorf("the %s message has no content", role)
+		return wording.Errorf("the %s message has no content", role)
 	default:
-		return "", wording.Errorf("the content is of type %s, want text or a list of parts", content.Kind())
+		return wording.Errorf("the content is of type %s, want text or a list of parts", content.Kind())
 	}
-}
-
-// checkToolPairs warns of tool calls without results and of results without calls, which
-// vendors refuse.
-func checkToolPairs(messages []*value.Map) (warnings []wording.Text) {
-	var open []string
-	asked := 0
-	settle := func() {
-		if len(open) > 0 {
-			warnings = append(warnings, wording.Say("messages/%d: no tool message answers %s", asked, strings.Join(open, ", ")))
-		}
-		open = nil
-	}
-	for i, m := range messages {
-		role, _ := textMember(m, "role")
-		if role == "tool" {
-			id, ok := textMember(m, "tool_call_id")
-			at := slices.Index(open, id)
-			switch {
-			case !ok:
-				warnings = append(warnings, wording.Say("messages/%d: the tool message has no tool_call_id", i))
-			case at < 0:
-				warnings = append(warnings, wording.Say("messages/%d: the tool message answers %q, which the assistant before it did not call", i, id))
-			default:
-				open = slices.Delete(open, at, at+1)
-			}
-			continue
-		}
-		if role == thinking {
-			continue
-		}
-		settle()
-		list, _ := m.Get("tool_calls")
-		asked = i
-		for _, call := range list.List() {
-			if id, ok := textMember(call.Map(), "id"); ok {
-				open = append(open, id)
-			}
-		}
-	}
-	settle()
-	return warnings
-}
-
-func textMember(m *value.Map, key string) (string, bool) {
-	v, _ := m.Get(key)
-	return v.Str()
 }

@@ -41,7 +41,7 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 	// The order of the sections is that of the text; the order of the budget is
 	// that of who gets what is left over.
 	bootstrap, memory, recalled := b.bootstrapSection(), b.memorySection(), b.recalledSection()
-	past := newHistory(b.historyMessages(ctx), tail, env.Tokens)
+	past := newHistory(b.historyMessages(ctx, tail), tail, env.Tokens)
 	session := b.sessionText()
 	if err := b.applyBudget(b.fixedTokens(identity.text, session, user, tail)+past.fixedTokens(), []shrinkable{active, bootstrap, past, memory, recalled, list}); err != nil {
 		return nil, err

@@ -17,6 +17,8 @@ type builder struct {
 
 	// before is the history if the step gives none.
 	before calls.Dialogue
+	// past is the history as providers take it, with the indexes of those that were given.
+	past []calls.RepairedMessage
 
 	out      Output
 	system   strings.Builder

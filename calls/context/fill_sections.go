@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -159,6 +160,9 @@ func (b *builder) readWorkspaceFile(what, name string, wanted bool) (calls.Trace
 	return text, true
 }
 
+// rootMemory is where OpenClaw keeps what is known for good; nanobot has it in memory/.
+const rootMemory = "MEMORY.md"
+
 // memorySection returns the section of the memory files: what is known for good, and the
 // notes of the day. It is get_memory_context of the MemoryStore in the documents.
 func (b *builder) memorySection() *section {
@@ -166,13 +170,22 @@ func (b *builder) memorySection() *section {
 	if b.workspace == nil {
 		return s
 	}
+	known := ""
 	for i, f := range []struct{ title, name string }{
+		{"## Long-term Memory\n", rootMemory},
 		{"## Long-term Memory\n", "memory/MEMORY.md"},
 		{"## Today's Notes\n", "memory/" + b.in.Now.Format("2006-01-02") + ".md"},
 	} {
-		if text, ok := b.readWorkspaceFile("memory file", f.name, false); ok && text.Text != "" {
-			b.addUnit(s, b.fileUnit("memory", f.name, f.title, text, i))
+		isQuoted := f.name == rootMemory && slices.Contains(b.params.BootstrapFiles, f.name)
+		if isQuoted {
+			continue
 		}
+		text, ok := b.readWorkspaceFile("memory file", f.name, false)
+		if isCopy := text.Text == known; !ok || isCopy {
+			continue
+		}
+		known = text.Text
+		b.addUnit(s, b.fileUnit("memory", f.name, f.title, text, i))
 	}
 	return s
 }

@@ -11,16 +11,23 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// historyMessages returns the history that is given, or else what was said before the question.
-func (b *builder) historyMessages(ctx context.Context) []*value.Map {
-	if b.params.History != nil {
-		return b.params.History
+// historyMessages returns the history that is given, or else what was said before the question, without
+// the messages that providers refuse. tail are the messages after the user's.
+func (b *builder) historyMessages(ctx context.Context, tail []*value.Map) []*value.Map {
+	given := calls.Dialogue{Messages: b.params.History}
+	if given.Messages == nil {
+		b.before = b.env.Dialogue(ctx, b.in.CurrentMessage)
+		if err := b.before.Err; err != nil {
+			b.warnings = append(b.warnings, b.env.Say("history: what was said before cannot be read: %v", err))
+		}
+		given = b.before
 	}
-	b.before = b.env.Dialogue(ctx, b.in.CurrentMessage)
-	if err := b.before.Err; err != nil {
-		b.warnings = append(b.warnings, b.env.Say("history: what was said before cannot be read: %v", err))
+	var notes []calls.MessageNote
+	b.past, notes = given.Repaired(tail)
+	for _, n := range notes {
+		b.warn("history[%d]: %s", n.Index, n.Text)
 	}
-	return b.before.Messages
+	return calls.MapsOf(b.past)
 }
 
 func (b *builder) writeHistory(h *history) {
@@ -33,12 +40,12 @@ func (b *builder) writeHistory(h *history) {
 		reason, from = say("from the conversation of the request"), " "+say("from the conversation")
 	}
 	for i, m := range h.messages {
-		name := fmt.Sprintf("%d %s%s", i, roleOf(m), from)
+		name := fmt.Sprintf("%d %s%s", b.past[i].Index, roleOf(m), from)
 		if i < h.from {
 			b.addLeftOut("history", name, say("left out: over the token budget"), codeBudget, h.costs[i]-llm.MessageOverhead)
 			continue
 		}
-		b.addMessagePart("history", name, contentText(m), reason, 0, h.costs[i]-llm.MessageOverhead, b.historyOrigins(i, m)...)
+		b.addMessagePart("history", name, contentText(m), reason, 0, h.costs[i]-llm.MessageOverhead, b.historyOrigins(b.past[i])...)
 		b.addMessage(m)
 	}
 }
@@ -92,11 +99,12 @@ func (b *builder) countTokens() {
 }
 
 // historyOrigins returns where the text of a message of the history was taken from.
-func (b *builder) historyOrigins(i int, m *value.Map) []calls.Origin {
+func (b *builder) historyOrigins(m calls.RepairedMessage) []calls.Origin {
+	content := memberOf(m.Map, "content")
 	if b.params.History == nil {
-		return contentOrigins(memberOf(m, "content"), b.before.Origin(i, "/content"))
+		return contentOrigins(content, b.before.Origin(m.Index, "/content"))
 	}
-	return contentOrigins(memberOf(m, "content"), calls.Origin{Pointer: fmt.Sprintf("/history/%d/content", i)})
+	return contentOrigins(content, calls.Origin{Pointer: fmt.Sprintf("/history/%d/content", m.Index)})
 }
 
 // appendOrigins returns where the text of an appended message was taken from.

@@ -81,6 +81,12 @@ func TestCutsKeepCallsAndResultsTogether(t *testing.T) {
 		if out.Tokens > limit {
 			rt.Fatalf("%d tokens, more than %d", out.Tokens, limit)
 		}
+		var later []*value.Map
+		for _, m := range tail {
+			later = append(later, m.(*value.Map))
+		}
+		repaired, _ := calls.RepairMessages(history, later)
+		history = calls.MapsOf(repaired)
 		kept := len(out.Messages) - 2 - len(tail)
 		from := len(history) - kept
 		for i, m := range out.Messages[1 : 1+kept] {
@@ -89,9 +95,7 @@ func TestCutsKeepCallsAndResultsTogether(t *testing.T) {
 			}
 		}
 		all := append(append([]*value.Map{}, history...), value.NewMap(0))
-		for _, m := range tail {
-			all = append(all, m.(*value.Map))
-		}
+		all = append(all, later...)
 		for i := range all {
 			if at := callOf(all, i); at >= 0 && (at < from) != (i < from) {
 				rt.Fatalf("the cut before %d parts the call in %d from its result in %d", from, at, i)

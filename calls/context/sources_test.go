@@ -63,7 +63,7 @@ func expectedSources() map[string][]from {
 		"boot-invalid-utf8":       nil,
 		"mem-both":                memories,
 		"mem-empty-files":         nil,
-		"mem-root-memory-ignored": nil,
+		"mem-root-memory-ignored": {{"MEMORY.md", "root file is not read\n"}},
 		"mem-with-bootstrap":      joined(fiveFiles, memories),
 		"memctx-both":             memories,
 		"memctx-none":             nil,

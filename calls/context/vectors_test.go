@@ -70,8 +70,12 @@ func departures() map[string]string {
 		// One rule for the fence, with or without a last newline, after a BOM too.
 		"skill-frontmatter-no-final-newline": activated("fm", "") + listed("fm", "D"),
 		"skill-frontmatter-bom":              activated("fm", "body") + listed("fm", "D"),
-		// The name of the file may be written in any case.
-		"skill-ignored-entries": skillsHead + strings.ReplaceAll(listed("lower", "lower"), "SKILL.md", "skill.md"),
+		// OpenClaw's workspaces have MEMORY.md at the root.
+		"mem-root-memory-ignored": identityOnly + "\n\n---\n\n# Memory\n\n## Long-term Memory\nroot file is not read\n",
+		// The name of the file may be written in any case, and skills may stand in folders of skills.
+		"skill-ignored-entries": skillsHead +
+			strings.TrimSuffix(strings.ReplaceAll(listed("inner", "D"), "/skills/inner/", "/skills/deep/inner/"), "</skills>") +
+			strings.TrimPrefix(strings.ReplaceAll(listed("lower", "lower"), "SKILL.md", "skill.md"), "<skills>\n"),
 	}
 }
 

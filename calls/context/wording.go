@@ -61,6 +61,7 @@ var _ = wording.Add(wording.Catalog{
 	"workspace %s: no instruction files, memory or skills are read: %v":                               "workspace %s：不读取指令文件、记忆和技能：%v",
 	`%s: line breaks are not allowed in it`:                                                           `%s：不允许换行`,
 	`append[%d] has no role`:                                                                          `append[%d] 没有 role`,
+	"history[%d]: %s":                                                                                 "history[%d]：%s",
 	`append[%d]: a tool result needs tool_call_id`:                                                    `append[%d]：工具结果需要 tool_call_id`,
 	`give it the id of the tool call that it answers`:                                                 `请给出它所回应的工具调用的 id`,
 	`raise max_tokens to %d or more, or shorten identity, current_message, media or append`:           `请将 max_tokens 调到 %d 或以上，或缩短 identity、current_message、media 或 append`,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/http/openapi"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -56,10 +57,33 @@ func readDocument(dir, name string) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, err
 	}
+	left, files := maxDocument-len(data), 0
+	doc = openapi.Bundle(doc, func(file string) (value.Value, error) {
+		files++
+		return readPart(root, filepath.Join(filepath.Dir(name), filepath.FromSlash(file)), &left)
+	})
+	if files > 0 { // one of them may change
+		return doc, nil
+	}
 	if time.Since(info.ModTime()) > time.Second { // else it may change again and look the same
 		last.path, last.info, last.doc = path, info, doc
 	}
 	return doc, nil
+}
+
+// readPart reads a file that a document refers to: beside it or below, never outside of the folder of
+// the flow. left is how many bytes all files may have yet.
+func readPart(root *os.Root, name string, left *int) (value.Value, error) {
+	data, err := calls.ReadFileIn(root, name, int64(*left))
+	if err != nil {
+		return value.Value{}, err
+	}
+	*left -= len(data)
+	if *left < 0 {
+		*left = 0
+		return value.Value{}, wording.Errorf("the document has more than %d bytes", maxDocument)
+	}
+	return parseDocument(data)
 }
 
 // parseDocument reads a document.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -12,13 +11,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/htmlindex"
-	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/transform"
-
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/charset"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -62,21 +57,13 @@ func parseBody(data []byte, header http.Header) (value.Value, error) {
 		return value.Value{}, calls.Errorf(calls.Provider, "the answer is compressed as %q, which is not undone here", packed).
 			WithHint("leave out the header Accept-Encoding: what the program asks for by itself, it can read")
 	}
-	said := header.Get("Content-Type")
-	media, params, err := mime.ParseMediaType(said)
-	if err != nil { // what the type is can be said well, and its parameters badly
-		if i := strings.IndexAny(said, ";,"); i >= 0 {
-			said = said[:i]
-		}
-		media, params = strings.ToLower(strings.TrimSpace(said)), nil
+	media, named := charset.SplitContentType(header.Get("Content-Type"))
+	if named == "" && !utf8.Valid(data) {
+		named = ownCharset(data)
 	}
-	charset := strings.Trim(params["charset"], "'")
-	if charset == "" && !utf8.Valid(data) {
-		charset = ownCharset(data)
-	}
-	data, err = utf8Text(data, charset)
+	data, err := charset.Decode(data, named)
 	if err != nil {
-		return value.Value{}, err
+		return value.Value{}, wording.Errorf("reading the answer: %w", err)
 	}
 	if !utf8.Valid(data) {
 		return value.Value{}, wording.Errorf("the answer (%q) is not text", media)
@@ -102,22 +89,4 @@ func ownCharset(data []byte) string {
 		return ""
 	}
 	return string(append(m[1], m[2]...))
-}
-
-// utf8Text turns a charset into UTF-8. A byte order mark counts for more than what
-// was said.
-func utf8Text(data []byte, charset string) ([]byte, error) {
-	var decoder transform.Transformer = transform.Nop
-	if charset != "" && !strings.EqualFold(charset, "utf-8") {
-		named, err := htmlindex.Get(charset)
-		if err != nil || named == encoding.Replacement { // which turns everything into U+FFFD
-			return nil, wording.Errorf("the answer is written in the unknown charset %q", charset)
-		}
-		decoder = named.NewDecoder()
-	}
-	text, _, err := transform.Bytes(unicode.BOMOverride(decoder), data)
-	if err != nil {
-		return nil, wording.Errorf("reading the answer as %s: %w", charset, err)
-	}
-	return text, nil
 }

@@ -89,10 +89,11 @@ func injectEntries(ctx context.Context, env *calls.Env, in Input) (value.Value, 
 	if err != nil {
 		return value.Value{}, err
 	}
+	b := &builder{env: env}
+	messages = b.repairHistory(messages)
 	if isSpoken {
 		said.credit(messages)
 	}
-	b := &builder{env: env}
 	b.collectEntries(in.PresetsInChat, in.WorldBooks)
 	if err := b.evaluateConditions(ctx, in); err != nil {
 		return value.Value{}, err

@@ -63,6 +63,32 @@ func readHistory(history value.Value) ([]message, error) {
 	return messages, nil
 }
 
+// repairHistory leaves out the tool calls and results that providers refuse, each with a warning.
+func (b *builder) repairHistory(messages []message) []message {
+	given := make([]*value.Map, len(messages))
+	for i, m := range messages {
+		given[i] = value.Pairs("role", m.role, "content", m.given)
+		for name, member := range m.others.All() {
+			given[i].Set(name, member)
+		}
+	}
+	kept, notes := calls.RepairMessages(given, nil)
+	for _, n := range notes {
+		b.warnOf(calls.Warning{Code: "messages"}, "history[%d]: %s", n.Index, n.Text)
+	}
+	repaired := make([]message, len(kept))
+	for i, k := range kept {
+		repaired[i] = messages[k.Index]
+		if repaired[i].others == nil {
+			continue
+		}
+		repaired[i].others = k.Clone()
+		repaired[i].others.Delete("role")
+		repaired[i].others.Delete("content")
+	}
+	return repaired
+}
+
 // readMessage reads the message at an index of the history.
 func readMessage(v value.Value, i int) (message, error) {
 	if v.Kind() != value.Object {

@@ -4,6 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"history[%d]: %s": "history[%d]：%s",
 	"%d entries of the world book %q are never in: they are not constant and have no key": "%d 个条目永远不会加入（世界书 %q）：它们不是 constant，也没有 key",
 	"%s %q, the first of %d: %s (%s)":            "%s %q 等 %d 个：%s（%s）",
 	"%s %q: %s (%s)":                             "%s %q：%s（%s）",

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -49,6 +50,9 @@ func serveStdio(mode string) {
 	case "babbles":
 		fmt.Println("Hello, I am a server!")
 		time.Sleep(time.Hour)
+	case "cursor", "pages":
+		servePages(mode == "pages")
+		return
 	case "floods":
 		line := strings.Repeat("x", 1<<20)
 		fmt.Print(`{"jsonrpc": "2.0", "id": "`)
@@ -59,6 +63,42 @@ func serveStdio(mode string) {
 		}
 	}
 	_ = newServer(mode).Run(context.Background(), &sdk.StdioTransport{}) // until the program ends it
+}
+
+// servePages lists the same three tools on every page, and says that another follows: by the same
+// cursor, or, with isNew, by a new one and without tools.
+func servePages(isNew bool) {
+	in := bufio.NewScanner(os.Stdin)
+	for page := 0; in.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
+			continue
+		}
+		result := `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"q","version":"1"}}`
+		if m.Method == "tools/list" {
+			page++
+			result = `{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":"object"}},{"name":"c","inputSchema":{"type":"object"}}],"nextCursor":"same"}`
+			if isNew {
+				result = fmt.Sprintf(`{"tools":[],"nextCursor":"page %d"}`, page)
+			}
+		}
+		fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n", m.ID, result)
+	}
+}
+
+// Cursors that do not move, and pages without end, are told and not waited for.
+func TestPagesWithoutEnd(t *testing.T) {
+	p := newProject(t, "cursor")
+	review, err := p.Review(t.Context(), "tools")
+	if err != nil || len(review.Tools) != 3 || len(review.LeftOut) != 1 || !strings.Contains(review.LeftOut[0].En, `gave the cursor "same" twice`) {
+		t.Errorf("got %+v, %v", review, err)
+	}
+	p = newProject(t, "pages")
+	_, err = p.Review(t.Context(), "tools")
+	refused(t, "pages without end", err, calls.Plugin, "on more than 500 pages")
 }
 
 type addInput struct {

@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -152,14 +153,12 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 
 // listTools lists the tools of the server.
 func (s *session) listTools(ctx context.Context) error {
-	tools, leftOut, count := map[string]*Tool{}, []wording.Text(nil), 0
-	for one, err := range s.client.Tools(ctx, nil) {
-		if err != nil {
-			return err
-		}
-		if count++; count > maxTools {
-			return wording.Errorf("it has more than %d tools", maxTools)
-		}
+	tools := map[string]*Tool{}
+	listed, leftOut, err := s.listPages(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range listed {
 		tool, err := newTool(one)
 		if err != nil {
 			leftOut = append(leftOut, wording.OfError(err))
@@ -172,6 +171,31 @@ func (s *session) listTools(ctx context.Context) error {
 	s.tools, s.leftOut = tools, leftOut
 	s.isStale.Store(false)
 	return nil
+}
+
+// listPages returns the tools of all pages. A page leads to the next by its cursor; of a server that
+// gives a cursor again, the pages so far are taken, with a note.
+func (s *session) listPages(ctx context.Context) (tools []*sdk.Tool, notes []wording.Text, err error) {
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		page, err := s.client.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return nil, nil, err
+		}
+		tools = append(tools, page.Tools...)
+		cursor = page.NextCursor
+		switch {
+		case len(tools) > maxTools:
+			return nil, nil, wording.Errorf("it has more than %d tools", maxTools)
+		case cursor == "":
+			return tools, notes, nil
+		case seen[cursor]:
+			return tools, append(notes, wording.Say("the server gave the cursor %q twice; the pages so far are taken", value.Truncate(cursor, 40))), nil
+		case len(seen) >= maxTools:
+			return nil, nil, wording.Errorf("it lists its tools on more than %d pages", maxTools)
+		}
+		seen[cursor] = true
+	}
 }
 
 // findTool returns a tool as the server tells of it now; nil where it has none of that name.

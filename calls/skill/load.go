@@ -32,48 +32,92 @@ type Source struct {
 	Shown string
 }
 
-// Load is the SkillsLoader of the documents. It finds the skills of the sources: the directories, one level deep, that
-// hold a SKILL.md. They come in the order of the sources and, within one, of the
-// code points of their names. Of two skills of one name the first that can be
+// Load is the SkillsLoader of the documents. It finds the skills of the sources: the
+// directories that hold a SKILL.md, and of a directory without one those below it, for example
+// writing/letters. They come in the order of the sources and, within one, of the code points of
+// their names. Of two skills of one name the first that can be
 // read counts. A source that does not exist is empty; everything else that cannot
 // be used is skipped with a warning. The error is that of ctx.
 func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, warnings []wording.Text, err error) {
-	taken := map[string]bool{}
+	l := &loader{host: host, taken: map[string]bool{}}
 	for _, source := range sources {
-		entries, err := listDir(source)
-		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				warnings = append(warnings, wording.Say("skills: %s cannot be listed: %v", source.Shown, withoutPath(err)))
-			}
-			continue
-		}
-		if len(entries) > maxDirs {
-			warnings = append(warnings, wording.Say("skills: %s has %d entries; only the first %d are looked at", source.Shown, len(entries), maxDirs))
-			entries = entries[:maxDirs]
-		}
-		for _, entry := range entries {
-			if ctx.Err() != nil {
-				return nil, nil, context.Cause(ctx)
-			}
-			name := entry.Name()
-			if name == ".git" || name == "node_modules" || taken[name] {
-				continue
-			}
-			s, notes := loadSkill(host, source, name)
-			shown := name
-			if _, hidden := hiddenInName(name); hidden {
-				shown = strconv.QuoteToASCII(name)
-			}
-			for _, note := range notes {
-				warnings = append(warnings, wording.Say("skill %s: %s", shown, note))
-			}
-			if s != nil {
-				taken[name] = true
-				skills = append(skills, s)
-			}
+		if err := l.loadSource(ctx, source); err != nil {
+			return nil, nil, err
 		}
 	}
-	return skills, warnings, nil
+	return l.skills, l.warnings, nil
+}
+
+// loader is one [Load].
+type loader struct {
+	host     Host
+	taken    map[string]bool // the names of skills
+	skills   []*Skill
+	warnings []wording.Text
+}
+
+// loadSource finds the skills of one directory.
+func (l *loader) loadSource(ctx context.Context, source Source) error {
+	left := maxDirs
+	for _, name := range l.listNames(source, "", &left) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if l.loadNamed(source, name) {
+			continue
+		}
+		for _, below := range l.listNames(source, name, &left) {
+			l.loadNamed(source, path.Join(name, below))
+		}
+	}
+	return nil
+}
+
+// listNames returns the entries of a directory below that of a source that may be skills. left is how
+// many may be looked at yet.
+func (l *loader) listNames(source Source, below string, left *int) (names []string) {
+	source.Dir, source.Shown = path.Join(source.Dir, below), path.Join(source.Shown, below)
+	entries, err := listDir(source)
+	if err != nil {
+		isEntry := below != "" // a plain file, for example
+		if !isEntry && !errors.Is(err, fs.ErrNotExist) {
+			l.warnings = append(l.warnings, wording.Say("skills: %s cannot be listed: %v", source.Shown, withoutPath(err)))
+		}
+		return nil
+	}
+	if len(entries) > *left {
+		l.warnings = append(l.warnings, wording.Say("skills: %s has %d entries; only the first %d are looked at", source.Shown, len(entries), *left))
+		entries = entries[:*left]
+	}
+	*left -= len(entries)
+	for _, entry := range entries {
+		if name := entry.Name(); name != ".git" && name != "node_modules" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// loadNamed reads the skill of a directory below that of a source, and reports whether there is one,
+// usable or not. Of two skills of one name the first counts.
+func (l *loader) loadNamed(source Source, dir string) bool {
+	name := path.Base(dir)
+	if l.taken[name] {
+		return true
+	}
+	s, notes := loadSkill(l.host, source, dir)
+	shown := dir
+	if _, hidden := hiddenInName(dir); hidden {
+		shown = strconv.QuoteToASCII(dir)
+	}
+	for _, note := range notes {
+		l.warnings = append(l.warnings, wording.Say("skill %s: %s", shown, note))
+	}
+	if s != nil {
+		l.taken[name] = true
+		l.skills = append(l.skills, s)
+	}
+	return s != nil || notes != nil
 }
 
 // listDir lists the directory of a source. What is not a directory is not opened: a pipe would be
@@ -89,7 +133,8 @@ func listDir(source Source) ([]fs.DirEntry, error) {
 	return fs.ReadDir(source.FS, source.Dir)
 }
 
-// loadSkill reads one skill; nil where the directory has none that can be used.
+// loadSkill reads the skill of a directory below that of the source; nil if it has none that can be
+// used, without warnings if it has none at all.
 func loadSkill(host Host, source Source, name string) (*Skill, []wording.Text) {
 	base := skillFile(source, name)
 	file := path.Join(source.Dir, name, base)
@@ -119,11 +164,12 @@ func loadSkill(host Host, source Source, name string) (*Skill, []wording.Text) {
 	if err != nil {
 		return nil, []wording.Text{wording.Say("skipped: %v", err)}
 	}
-	s, warnings := Interpret(name, path.Join(source.Shown, name, base), f, host)
+	s, warnings := Interpret(path.Base(name), path.Join(source.Shown, name, base), f, host)
 	s.Content, s.BodyStart = string(data), f.BodyStart
 	if entries, err := fs.ReadDir(source.FS, path.Join(source.Dir, name)); err == nil && len(entries) > 1 {
 		s.Dir = path.Join(source.Shown, name)
 	}
+	s.Folder = name
 	return s, warnings
 }
 

@@ -1,7 +1,10 @@
 package skill
 
 import (
+	"cmp"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -23,6 +26,8 @@ type Skill struct {
 	// no byte-order mark, and LF for CRLF and CR.
 	Content   string
 	BodyStart int
+	// Folder is the directory's path below that of its [Source], for example letters or writing/letters.
+	Folder string
 	// Dir is the directory of Location, which paths in Body start at; "" where there is no
 	// other file in it.
 	Dir string
@@ -33,7 +38,7 @@ type Skill struct {
 	Always bool
 	// Hidden reports whether the model is not told of the skill: only people call it up.
 	Hidden bool
-	// Missing is what the machine lacks to use it: "CLI: gh", "ENV: TOKEN".
+	// Missing is what the machine lacks to use it: "CLI: gh", "CLI: curl or wget", "ENV: TOKEN", "OS: darwin".
 	Missing []string
 }
 
@@ -42,6 +47,8 @@ func (s *Skill) Available() bool { return len(s.Missing) == 0 }
 
 // Host answers what the machine has. The caller of [Load] makes it.
 type Host struct {
+	// OS is the operating system as Go names it; "" is this one.
+	OS string
 	// LookPath finds a program; the error is that there is none.
 	LookPath func(name string) (string, error)
 	// Getenv is the value of an environment variable, "" where it is not set.
@@ -109,14 +116,19 @@ func allowedTools(meta *value.Map) []string {
 // client is what a client's member of metadata asks for.
 type client struct {
 	bins, env []string
+	// anyBins are programs of which one is enough; systems the operating systems that it works on.
+	anyBins, systems []string
 	// active is nanobot's always: the body belongs into every prompt.
 	active bool
 	// ungated is OpenClaw's always: what the skill requires is not checked.
 	ungated bool
 }
 
-// clientData reads metadata.nanobot, or else metadata.openclaw. metadata may be a
-// mapping or a string of JSON.
+// clientNames are the members of metadata that say what a skill needs, the first of which counts:
+// those of nanobot, and of OpenClaw under its names so far.
+func clientNames() []string { return []string{"nanobot", "openclaw", "clawdbot", "moltbot", "clawdis"} }
+
+// clientData reads the client's member of metadata. metadata may be a mapping or a string of JSON.
 func clientData(meta *value.Map) (c client, warning wording.Text) {
 	metadata := memberOf(meta, "metadata")
 	if s := strings.TrimSpace(scalarText(metadata)); s != "" {
@@ -126,24 +138,25 @@ func clientData(meta *value.Map) (c client, warning wording.Text) {
 			return c, wording.Say("metadata is neither a mapping nor JSON, and is ignored")
 		}
 	}
-	data, isNanobot := metadata.Get("nanobot")
-	if !isNanobot {
-		var ok bool
-		data, ok = metadata.Get("openclaw")
-		if !ok {
-			return c, wording.Text{}
-		}
+	name := metadata.Map().FirstKey(clientNames()...)
+	data, ok := metadata.Get(name)
+	if !ok {
+		return c, wording.Text{}
 	}
+	isNanobot := name == "nanobot"
 	if data.Kind() != value.Object {
 		return c, wording.Say("the client's part of metadata is not a mapping and is ignored")
 	}
 	always, _ := data.Get("always")
 	c.active, c.ungated = isNanobot && isTruthy(always), !isNanobot && isTruthy(always)
-	requires, ok := data.Get("requires")
-	if ok && requires.Kind() != value.Object {
+	requires, isGiven := data.Get("requires")
+	if isGiven && requires.Kind() != value.Object {
 		return c, wording.Say("requires in metadata is not a mapping and is ignored")
 	}
 	c.bins, c.env = stringList(requires, "bins"), stringList(requires, "env")
+	if !isNanobot {
+		c.anyBins, c.systems = stringList(requires, "anyBins"), stringList(data, "os")
+	}
 	return c, wording.Text{}
 }
 
@@ -176,17 +189,36 @@ func (c *client) missing(host Host) []string {
 	if c.ungated {
 		return nil
 	}
+	isAbsent := func(name string) bool {
+		_, err := host.LookPath(name)
+		return err != nil
+	}
 	for _, name := range c.bins {
-		if _, err := host.LookPath(name); err != nil {
+		if isAbsent(name) {
 			missing = append(missing, "CLI: "+name)
 		}
+	}
+	if len(c.anyBins) > 0 && !slices.ContainsFunc(c.anyBins, func(name string) bool { return !isAbsent(name) }) {
+		missing = append(missing, "CLI: "+strings.Join(c.anyBins, " or "))
 	}
 	for _, name := range c.env {
 		if host.Getenv(name) == "" {
 			missing = append(missing, "ENV: "+name)
 		}
 	}
+	if !c.worksOn(cmp.Or(host.OS, runtime.GOOS)) {
+		missing = append(missing, "OS: "+strings.Join(c.systems, " or "))
+	}
 	return missing
+}
+
+// worksOn reports whether a skill works on an operating system. Skills name them as Node.js does,
+// for example darwin and win32.
+func (c *client) worksOn(system string) bool {
+	other := map[string]string{"darwin": "macos", "windows": "win32"}[system]
+	return len(c.systems) == 0 || slices.ContainsFunc(c.systems, func(name string) bool {
+		return strings.EqualFold(name, system) || other != "" && strings.EqualFold(name, other)
+	})
 }
 
 // isTruthy reads a boolean as YAML 1.1 and people write it.

@@ -171,6 +171,65 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestGroups: skills may stand in folders of skills, as repositories of many have them, and their files
+// are found there.
+func TestGroups(t *testing.T) {
+	text := func(body string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(described + "---\n" + body)} }
+	files := fstest.MapFS{
+		"skills/alone/SKILL.md": text("1"), "skills/writing/letters/SKILL.md": text("2"), "skills/writing/letters/form.txt": text("x"),
+		"skills/writing/alone/SKILL.md": text("second of the name"), "skills/alone/inner/SKILL.md": text("of a skill"), "skills/a/b/c/SKILL.md": text("too deep"),
+		"skills/writing/node_modules/SKILL.md": text("no"), "skills/writing/README.md": text("no"),
+	}
+	list, _, err := skill.Load(t.Context(), emptyHost(), skill.Source{FS: files, Dir: "skills", Shown: "ws/skills"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range list {
+		got = append(got, s.Name+" in "+s.Folder+", "+s.Location+": "+s.Instructions())
+	}
+	want := []string{
+		"alone in alone, ws/skills/alone/SKILL.md: Base directory: ws/skills/alone\n\n1",
+		"letters in writing/letters, ws/skills/writing/letters/SKILL.md: Base directory: ws/skills/writing/letters\n\n2",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRequirements: what skills of OpenClaw need, under all its names, and of nanobot.
+func TestRequirements(t *testing.T) {
+	host := skill.Host{
+		OS: "linux",
+		LookPath: func(name string) (string, error) {
+			return name, map[string]error{"absent": fs.ErrNotExist, "gone": fs.ErrNotExist}[name]
+		},
+		Getenv: func(name string) string { return map[string]string{"SET": "x"}[name] },
+	}
+	for metadata, want := range map[string]string{
+		`{nanobot: {requires: {bins: [absent]}}}`:                              "CLI: absent",
+		`{openclaw: {requires: {bins: [there], env: [SET, NOT_SET]}}}`:         "ENV: NOT_SET",
+		`{clawdbot: {requires: {bins: [absent, there]}}}`:                      "CLI: absent",
+		`{moltbot: {requires: {anyBins: [absent, gone]}}}`:                     "CLI: absent or gone",
+		`{clawdis: {requires: {anyBins: [absent, there]}}}`:                    "",
+		`{clawdbot: {os: [darwin, win32]}}`:                                    "OS: darwin or win32",
+		`{openclaw: {os: [linux, darwin]}}`:                                    "",
+		`{openclaw: {os: darwin, requires: {bins: [absent]}, always: true}}`:   "",
+		`{openclaw: {}, clawdbot: {requires: {bins: [absent]}}}`:               "",
+		`{nanobot: null, clawdbot: {requires: {bins: [absent]}}}`:              "CLI: absent",
+		`'{"clawdbot":{"emoji":"\U0001F30A","requires":{"bins":["absent"]}}}'`: "CLI: absent",
+	} {
+		f, err := skill.Parse("---\nname: s\ndescription: d\nmetadata: " + metadata + "\n---\n")
+		if err != nil {
+			t.Fatal(metadata, err)
+		}
+		s, _ := skill.Interpret("s", "s/SKILL.md", f, host)
+		if got := strings.Join(s.Missing, ", "); got != want {
+			t.Errorf("%s: missing %q, want %q", metadata, got, want)
+		}
+	}
+}
+
 // TestFileOfAnyCase: SKILL.md counts before names of another case, and a skill with other
 // files names its directory.
 func TestFileOfAnyCase(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -114,9 +113,6 @@ func (a *app) lintedFiles(paths []string) (flows, tests []string, err error) {
 	return uniqueFiles(flows), uniqueFiles(tests), nil
 }
 
-// stepsKey is what flows have and other YAML files do not.
-var stepsKey = regexp.MustCompile(`(?m)^["']?steps["']?\s*:`)
-
 // isLinted reports whether a file of a folder is a flow or a test file.
 func isLinted(path string) bool {
 	if strings.HasSuffix(path, suite.Suffix) {
@@ -126,7 +122,7 @@ func isLinted(path string) bool {
 		return false
 	}
 	text, err := calls.ReadFile(path, yaml.MaxBytes)
-	return err == nil && stepsKey.Match(text)
+	return err == nil && flow.HasSteps(text)
 }
 
 // lintTests returns what is wrong with test files, and with the flows that they test.

@@ -26,6 +26,9 @@ type keyPlace struct{ key, node *yaml.Node }
 // isSet reports whether the key is there and was good.
 func (p keyPlace) isSet() bool { return p.node != nil }
 
+// theFlow names the flow itself in messages.
+const theFlow = "the flow"
+
 // decodeObject reads a mapping into a struct of keys. what names it in messages.
 func (d *decoder) decodeObject(at keyPlace, what string, into reflect.Value) {
 	n := yaml.Resolve(at.node)
@@ -40,6 +43,9 @@ func (d *decoder) decodeObject(at keyPlace, what string, into reflect.Value) {
 	seen := make([]bool, len(fields.list))
 	for _, m := range d.membersOf(n, what) {
 		i, known := fields.byName[m.name]
+		if isNotes := what == theFlow && strings.HasPrefix(m.name, "x-"); isNotes { // for anchors, as in Compose files
+			continue
+		}
 		if !known {
 			d.unknownKey(m, what, fields)
 			continue
@@ -110,10 +116,6 @@ func (d *decoder) membersOf(n *yaml.Node, what string) []member {
 		key := yaml.Resolve(n.Content[i])
 		if key.Kind != yaml.Scalar {
 			d.add(d.positionOf(n.Content[i]), "a key of %s must be plain text", say(what))
-			continue
-		}
-		if key.ShortTag() == "!!merge" {
-			d.add(d.positionOf(key), "merge keys (<<) are not supported").hint("write the keys out")
 			continue
 		}
 		if before, twice := first[key.Value]; twice {

@@ -21,6 +21,7 @@ func EditorSchema(reg *calls.Registry) value.Value {
 		"title", "Flow",
 		"description", "A flow: steps that call things, in the order that their needs give. Lint finds more than this schema.",
 	)), schemaMembers(withMembers(doc,
+		"patternProperties", keySchema("^x-", keySchema("description", "Anything: a place for anchors. Nothing reads it.")),
 		"properties", withMembers(properties,
 			"inputs", withMembers(memberOf(properties, "inputs"), "allOf", []value.Value{keySchema("$ref", "http://json-schema.org/draft-07/schema#")}),
 			"steps", withMembers(steps, "minItems", 1, "items", editorStep(step, reg)))))...)

@@ -99,7 +99,7 @@ type webhookKeys struct {
 	Verify       textKey `json:"verify" enum:"standard|github|header|none" doc:"How a request proves who sent it. standard: the signature of Standard Webhooks. github: X-Hub-Signature-256. header: the secret itself in a header. none: it need not." example:"standard"`
 	Header       textKey `json:"header,omitempty" pattern:"^[A-Za-z][A-Za-z0-9-]*$" doc:"The header that holds the secret, with verify: header. Default X-Webhook-Token." example:"X-Gitlab-Token"`
 	Secret       textKey `json:"secret,omitempty" doc:"The name of the secret, one of the setting secrets." example:"HOOK_KEY"`
-	Inputs       anyKey  `json:"inputs,omitempty" type:"object|string" doc:"The inputs of the run; templates know webhook.body.text, webhook.body.json, webhook.headers.NAME in lower case and webhook.query.NAME." example:"{question: '{{ webhook.body.text }}'}"`
+	Inputs       anyKey  `json:"inputs,omitempty" type:"object|string" doc:"The inputs of the run; templates know webhook.body.text, webhook.body.json, of a form webhook.body.form.NAME, webhook.headers.NAME in lower case and webhook.query.NAME." example:"{question: '{{ webhook.body.text }}'}"`
 	Conversation anyKey  `json:"conversation,omitempty" type:"array|string" doc:"The messages before the question, a list of {role, content}; templates know what those of inputs know." example:"'{{ webhook.body.json.thread }}'"`
 	User         textKey `json:"user,omitempty" doc:"The user whose runs those are: run.user. They reach only that user's memory." example:"lin"`
 }

@@ -1,12 +1,14 @@
 package flow
 
 import (
+	"bytes"
 	"cmp"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -160,7 +162,7 @@ func (u *unit) process() {
 		return
 	}
 	u.applyOverrides(root)
-	u.decodeObject(keyPlace{root, root}, "the flow", reflect.ValueOf(&u.keys).Elem())
+	u.decodeObject(keyPlace{root, root}, theFlow, reflect.ValueOf(&u.keys).Elem())
 	isInside := u.loading.isSubFlow || len(u.loading.stack) > 1
 	if isInside && u.loading.QueuedElsewhere && u.keys.Queue.isSet() {
 		u.isElsewhere = true
@@ -293,6 +295,27 @@ func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 		return nil, err
 	}
 	return flow, nil
+}
+
+// stepsLine and stepsMember are steps as a key of a document in block style, and anywhere.
+var (
+	stepsLine   = regexp.MustCompile(`(?m)^["']?steps["']?\s*:`)
+	stepsMember = regexp.MustCompile(`\bsteps["']?\s*:`)
+)
+
+// HasSteps reports whether the text of a file is meant as a flow: beside flows there are their data,
+// tests and cassettes. A text that cannot be parsed may be one all the same, to be reported.
+func HasSteps(src []byte) bool {
+	src = bytes.TrimSpace(value.WithoutMark(src))
+	if !bytes.HasPrefix(src, []byte("{")) {
+		return stepsLine.Match(src)
+	}
+	root, err := yaml.Parse(src) // JSON, as programs write it
+	if err != nil || root == nil {
+		return stepsMember.Match(src)
+	}
+	_, _, found := yaml.Walk(root, "/steps")
+	return found
 }
 
 // looksLikeFlow reports whether a file is a map with steps in it, each of which calls

@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/trigger"
 )
 
 // Problem is an error as clients get it: application/problem+json, RFC 9457. The handlers
@@ -165,6 +166,10 @@ func sentinelProblem(err error) *Problem {
 		return newProblem(http.StatusConflict, "held", wording.OfError(err), wording.Say("wait until they have ended")).retryAfter(1)
 	case errors.Is(err, service.ErrNoJournal):
 		return newProblem(http.StatusNotFound, string(calls.NotFound), wording.Say("there are no runs yet"), wording.Text{})
+	case errors.Is(err, trigger.ErrUnknownEncoding):
+		return newProblem(http.StatusUnsupportedMediaType, string(calls.Invalid), wording.OfError(err), hintOf(err))
+	case errors.Is(err, trigger.ErrTooLarge):
+		return newProblem(http.StatusRequestEntityTooLarge, string(calls.Invalid), wording.OfError(err), wording.Text{})
 	case errors.As(err, &held):
 		p := newProblem(http.StatusConflict, "held", wording.OfError(err), wording.Text{})
 		p.Run = held.Run

@@ -4,6 +4,8 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"the delivery does not have what the webhook takes: %s": "投递中没有 webhook 所需的内容：%s",
+
 	"a token cannot expire in the past":                               "令牌不能在过去到期",
 	"a token needs a name of 1 to %d bytes":                           "令牌的名称应为 1 到 %d 字节",
 	"a token needs a scope":                                           "令牌需要权限范围",

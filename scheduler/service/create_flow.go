@@ -11,6 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // folderOrName is a part of the path of a new flow: what every file system and URL takes.
@@ -36,7 +37,7 @@ func (l *Library) NewFile(id string) (string, error) {
 
 // CheckFlowText returns an error for a text that is not that of a flow: a [Library] would not have its file.
 func CheckFlowText(text string) error {
-	if !stepsKey.MatchString(text) {
+	if !flow.HasSteps([]byte(text)) {
 		return calls.Errorf(calls.Invalid, "the text has no steps, so it is not a flow")
 	}
 	return nil

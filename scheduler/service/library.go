@@ -9,7 +9,6 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -62,10 +61,6 @@ func (s *Service) NewWorkerLibrary(roots []string) *Library {
 
 // flowSuffixes are those of flow files.
 func flowSuffixes() []string { return []string{".yaml", ".yml"} }
-
-// stepsKey is what makes a YAML file a flow: beside flows there are their data, tests and
-// cassettes.
-var stepsKey = regexp.MustCompile(`(?m)^["']?steps["']?\s*:`)
 
 // Flows returns all flows, sorted by their ids.
 func (l *Library) Flows() ([]*LibraryFlow, error) {
@@ -203,7 +198,7 @@ func (l *Library) loadFlow(root, stem, rel string) (*LibraryFlow, error) {
 		return known, nil
 	}
 	source, err := calls.ReadFileIn(dir, filepath.FromSlash(rel), maxFlowBytes)
-	if err != nil || !stepsKey.Match(source) {
+	if err != nil || !flow.HasSteps(source) {
 		return nil, err
 	}
 	f, problems, _, err := l.service.load(file, l.onWorker)

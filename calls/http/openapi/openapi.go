@@ -95,10 +95,15 @@ func Find(doc value.Value, name string) (*Operation, error) {
 	paths, _ := doc.Get("paths")
 	var known []string
 	var found func() (*Operation, error)
-	place := ""
+	place, isMeant := "", false
+	var unread error // of the path that is named, else of the first one that cannot be read
 	for path, item := range paths.Map().All() {
 		item, err := r.followRef(item)
 		if err != nil {
+			if isNamed := strings.HasSuffix(name, " "+path); unread == nil || isNamed {
+				isMeant = isMeant || isNamed
+				unread = wording.Errorf("there is no operation %q among those that can be read; the path %s cannot: %w", name, path, err)
+			}
 			continue // it is not the one that is looked for, as far as anybody can tell
 		}
 		for _, method := range methods {
@@ -127,6 +132,9 @@ func Find(doc value.Value, name string) (*Operation, error) {
 	}
 	if found != nil {
 		return found()
+	}
+	if unread != nil && (isMeant || len(known) == 0) {
+		return nil, unread
 	}
 	return nil, unknownOperation(name, known)
 }

@@ -136,7 +136,7 @@ func (r *reader) followRef(v value.Value) (value.Value, error) {
 // resolveRef returns what a reference names.
 func (r *reader) resolveRef(ref string) (value.Value, error) {
 	if !strings.HasPrefix(ref, "#") {
-		return value.Value{}, wording.Errorf("the reference %q leads out of the document: bundle it into one file", ref)
+		return value.Value{}, wording.Errorf("the reference %q is not read: it must name a file beside the document or below, in JSON or YAML", ref)
 	}
 	v, ok := r.doc.At(pointerOf(ref))
 	if !ok {

@@ -63,7 +63,7 @@ var lineInMessage = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:
 
 // parseYAML returns the root node, nil for an empty text.
 func parseYAML(src []byte) (*Node, error) {
-	dec := yaml.NewDecoder(strings.NewReader(string(src)))
+	dec := yaml.NewDecoder(strings.NewReader(withKnownVersion(string(src))))
 	var doc, second Node
 	if err := dec.Decode(&doc); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -82,6 +82,23 @@ func parseYAML(src []byte) (*Node, error) {
 		return nil, nil
 	}
 	return doc.Content[0], nil
+}
+
+// versionLine is a directive %YAML 1.2 before the document; the minor version is its first group.
+var versionLine = regexp.MustCompile(`\A(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*%YAML[ \t]+1\.(\d+)`)
+
+// withKnownVersion returns a text that says %YAML 1.2 as one that says 1.1, the only version that the
+// library takes: it reads texts by the rules of 1.2, but for the words of 1.1 such as yes.
+func withKnownVersion(text string) string {
+	if !strings.Contains(text, "%YAML") {
+		return text
+	}
+	m := versionLine.FindStringSubmatchIndex(text)
+	if m == nil {
+		return text
+	}
+	const known = "1"
+	return text[:m[2]] + known + strings.Repeat(" ", m[3]-m[2]-len(known)) + text[m[3]:]
 }
 
 func wrapError(err error) *Error {

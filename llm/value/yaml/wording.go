@@ -49,6 +49,7 @@ var _ = wording.Add(wording.Catalog{
 	"the value ends before this, and more follows":                                               "值已在此前结束，但后面还有内容",
 	"take it out, or put the whole value in quotes":                                              "请删去，或给整个值加引号",
 	"%q cannot be written as JSON (%s)":                                                          "%q 不能写成 JSON（%s）",
+	"a merge key (<<) takes a map, or a list of maps":                                            "合并键（<<）应为映射或映射的列表",
 	"a key must be plain text":                                                                   "键必须是纯文本",
 	"a second YAML document starts here; only one is read":                                       "此处开始第二个 YAML 文档；只读取一个",
 	"duplicate key %q (first at %d:%d)":                                                          "键 %q 重复（首次出现在 %d:%d）",

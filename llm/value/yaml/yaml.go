@@ -4,6 +4,7 @@
 package yaml
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"math/big"
@@ -49,6 +50,12 @@ func ParseWithin(src []byte, limits Limits) (*Node, error) {
 		if budget < 0 {
 			return nil, newError(err.Line, err.Col, wording.Say("more than %d nodes, counting those that aliases stand for", limits.Nodes))
 		}
+		return nil, err
+	}
+	if bytes.Contains(src, []byte("<<")) {
+		err = expandMerges(root, map[*Node]bool{})
+	}
+	if err != nil {
 		return nil, err
 	}
 	return root, nil
@@ -102,7 +109,7 @@ func checkSize(n *Node, depth int, budget *int) *Error {
 }
 
 // Value turns a node into a value. Mappings keep their order; a duplicate key, a key
-// that is not a scalar, a merge key and a custom tag are errors of
+// that is not a scalar and a custom tag are errors of
 // type *[Error]. A plain number with a leading zero is text: 010020 is a post code,
 // and no octal number.
 func Value(n *Node) (value.Value, error) {
@@ -130,9 +137,6 @@ func Value(n *Node) (value.Value, error) {
 			key := Resolve(n.Content[i])
 			if key.Kind != Scalar {
 				return value.Value{}, newError(key.Line, key.Column, wording.Say("a key must be plain text"))
-			}
-			if key.Tag == "!!merge" {
-				return value.Value{}, newError(key.Line, key.Column, wording.Say("merge keys (<<) are not supported"))
 			}
 			if _, ok := m.Get(key.Value); ok {
 				first := firstKey(n, key.Value)

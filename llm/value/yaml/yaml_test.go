@@ -44,7 +44,7 @@ func TestErrors(t *testing.T) {
 		"a: 1\n---\nb: 2":        `2:1: a second YAML document starts here; only one is read`,
 		"a: 1\n---\nb: [":        `3:4: the [ that opens here is not closed (close it with ])`,
 		"é:\n  {{ x }}: 1":       `2:3: a key must be plain text`,
-		"a: {<<: {b: 1}}":        `1:5: merge keys (<<) are not supported`,
+		"a: {<<: [{b: 1}, 2]}":   `1:18: a merge key (<<) takes a map, or a list of maps`,
 		"a: !mine {b: 1}":        `1:4: unknown tag !mine`,
 		"a: !mine [b]":           `1:4: unknown tag !mine`,
 		"a: !mine b":             `1:4: unknown tag !mine`,
@@ -65,6 +65,27 @@ func TestErrors(t *testing.T) {
 		if !errors.As(err, &fault) || err.Error() != want {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+func TestMergeKeys(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"alias":               {"x: &c {a: 1}\ny: {<<: *c, b: 2}", `{"x":{"a":1},"y":{"a":1,"b":2}}`},
+		"own key wins":        {"x: &c {a: 1, b: 1}\ny: {<<: *c, b: 2}", `{"x":{"a":1,"b":1},"y":{"a":1,"b":2}}`},
+		"first of a list":     {"x: &c {a: 1}\nz: &d {a: 2, b: 3}\ny: {<<: [*c, *d]}", `{"x":{"a":1},"z":{"a":2,"b":3},"y":{"a":1,"b":3}}`},
+		"a merge in a merge":  {"x: &c {a: 1}\nz: &d {<<: *c, b: 2}\ny: {<<: *d}", `{"x":{"a":1},"z":{"a":1,"b":2},"y":{"a":1,"b":2}}`},
+		"quoted is a key":     {`{"<<": {a: 1}}`, `{"<<":{"a":1}}`},
+		"a text is no key":    {"a: <<", `{"a":"<<"}`},
+		"directive of 1.2":    {"# a\n%YAML 1.2\n---\na: 1", `{"a":1}`},
+		"directive of 1.1":    {"%YAML 1.1\n---\na: 1", `{"a":1}`},
+		"no directive inside": {"a: |\n  %YAML 1.2\n", `{"a":"%YAML 1.2\n"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := yaml.ParseValue([]byte(test.text))
+			if err != nil || v.JSON() != test.want {
+				t.Errorf("got %s, %v", v.JSON(), err)
+			}
+		})
 	}
 }
 

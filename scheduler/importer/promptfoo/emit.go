@@ -3,6 +3,7 @@ package promptfoo
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,6 +51,7 @@ func (r *reader) cases() (all []*test) {
 	}
 	names := map[string]int{}
 	for i, t := range all {
+		r.skipDependent(t)
 		if t.name == "" {
 			t.name = fmt.Sprintf("case %d", i+1)
 		}
@@ -60,6 +62,23 @@ func (r *reader) cases() (all []*test) {
 		}
 	}
 	return all
+}
+
+// skipDependent keeps a case from running whose values or prompts take what another test stores.
+func (r *reader) skipDependent(t *test) {
+	for _, name := range r.stored {
+		mention := regexp.MustCompile(`\{[{%][^}]*\b` + regexp.QuoteMeta(name) + `\b`)
+		_, isGiven := t.vars.Get(name)
+		isMentioned := mention.MatchString(value.OfMap(t.vars).JSON())
+		for _, p := range r.prompts {
+			for _, m := range p.messages {
+				isMentioned = isMentioned || !isGiven && slices.Contains(inputsOf(m.text), inputName(name))
+			}
+		}
+		if isMentioned {
+			t.lose(wording.Say("{{%s}}, which another test stores", name).In(r.language))
+		}
+	}
 }
 
 // inputSchema returns the schema of the inputs: what prompts and checks mention, and what tests give.
@@ -103,7 +122,12 @@ func (r *reader) inputSchema(cases []*test) value.Value {
 	}
 	properties := value.NewMap(len(names))
 	var required []value.Value
+	env := r.usedEnv()
 	for _, name := range names {
+		if name == envInput && len(env) > 0 && given[name] == 0 {
+			properties.Set(name, r.envProperty(env))
+			continue
+		}
 		property := value.NewMap(1)
 		kind, isGiven := kinds[name]
 		if !isGiven {

@@ -14,9 +14,6 @@ import (
 // errConstant is that of code that does not look at the answer.
 var errConstant = wording.Errorf("it comes out the same for every answer")
 
-// scored matches the end of a condition that gives all or nothing: ? 1 : 0.
-var scored = regexp.MustCompile(`\?\s*(?:1\s*:\s*0|true\s*:\s*false)\s*$`)
-
 // translateCode returns the matchers of an expression of JavaScript, one for each of the conditions that
 // && joins. Nothing of the code runs.
 func translateCode(code string) ([]*value.Map, error) {
@@ -41,7 +38,35 @@ func parseCode(code string) (*scriptNode, error) {
 	for _, prefix := range []string{"output =>", "(output) =>", "(output, context) =>", "return "} {
 		code = strings.TrimSpace(strings.TrimPrefix(code, prefix))
 	}
-	return parseScript(strings.TrimSpace(scored.ReplaceAllString(strings.TrimRight(code, "; \n"), "")))
+	root, err := parseScript(strings.TrimRight(code, "; \n"))
+	if err != nil {
+		return nil, err
+	}
+	return root.withoutScores(), nil
+}
+
+// withoutScores returns the condition of one that gives all or nothing, for example of x ? 1 : 0.
+func (n *scriptNode) withoutScores() *scriptNode {
+	if n.kind != scriptTernary {
+		return n
+	}
+	condition, then, otherwise := n.args[0].withoutScores(), n.args[1].withoutScores(), n.args[2].withoutScores()
+	switch {
+	case then.isAll(true) && otherwise.isAll(false):
+		return condition
+	case then.isAll(false) && otherwise.isAll(true):
+		return &scriptNode{kind: scriptNot, args: []*scriptNode{condition}}
+	}
+	return &scriptNode{kind: scriptTernary, args: []*scriptNode{condition, then, otherwise}}
+}
+
+// isAll reports whether a node is the score for all, 1 or true, or for nothing.
+func (n *scriptNode) isAll(passes bool) bool {
+	number, word := "0", "false"
+	if passes {
+		number, word = "1", "true"
+	}
+	return n.kind == scriptNumber && n.text == number || n.kind == scriptName && n.text == word
 }
 
 // comparesLoosely reports whether code compares, by == or !=, with what may be no text.
@@ -195,6 +220,8 @@ func (n *scriptNode) expression() (text string, kind scriptKind, err error) {
 		return "(not " + inner + ")", kindBool, err
 	case scriptBinary:
 		return n.binaryExpression()
+	case scriptTernary:
+		return n.ternaryExpression()
 	case scriptMember:
 		return n.memberExpression()
 	case scriptCall:
@@ -241,6 +268,17 @@ func (n *scriptNode) binaryExpression() (text string, kind scriptKind, err error
 	return "(" + left + " " + op.text + " " + right + ")", op.kind, nil
 }
 
+// ternaryExpression translates a condition with two values of one kind.
+func (n *scriptNode) ternaryExpression() (text string, kind scriptKind, err error) {
+	condition, isBool, conditionErr := n.args[0].expression()
+	then, kind, thenErr := n.args[1].expression()
+	otherwise, other, otherErr := n.args[2].expression()
+	if err := errors.Join(conditionErr, thenErr, otherErr); err != nil || isBool != kindBool || kind != other {
+		return "", kindAny, errNoEqual
+	}
+	return "(" + then + " if " + condition + " else " + otherwise + ")", kind, nil
+}
+
 // looseText returns the text of an expression that is compared with one of another kind: they are equal where the texts are.
 func looseText(text string, kind scriptKind) string {
 	if kind == kindText {
@@ -257,7 +295,14 @@ func (n *scriptNode) memberExpression() (text string, kind scriptKind, err error
 	on := n.args[0]
 	isVars := on.kind == scriptMember && on.text == "vars" && on.args[0].kind == scriptName && on.args[0].text == "context"
 	if isVars {
-		return "inputs." + inputName(n.text), kindInput, nil
+		return inputReference(inputName(n.text)), kindInput, nil
+	}
+	if path, ok := n.jsonPath(); ok && len(path) > 0 && n.text != "length" {
+		text = "(value | fromjson)"
+		for _, key := range path {
+			text += "[" + quoteText(key) + "]"
+		}
+		return text, kindInput, nil
 	}
 	inner, kind, err := on.expression()
 	if kind == kindInput { // without a length where it is a number

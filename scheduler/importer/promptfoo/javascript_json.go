@@ -30,6 +30,9 @@ func (n *scriptNode) jsonSchema() (schema value.Value, ok bool) {
 func (n *scriptNode) jsonPath() (path []string, ok bool) {
 	switch n.kind {
 	case scriptMember:
+		if n.args[0].isBareOutput() && n.text != "length" { // an answer in JSON is an object there
+			return []string{n.text}, true
+		}
 		path, ok = n.args[0].jsonPath()
 		return append(path, n.text), ok
 	case scriptIndex:

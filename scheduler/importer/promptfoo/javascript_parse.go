@@ -18,7 +18,8 @@ const (
 	scriptCall   // args[0](args[1:])
 	scriptNot
 	scriptTypeof
-	scriptBinary // args[0] text args[1]
+	scriptBinary  // args[0] text args[1]
+	scriptTernary // args[0] ? args[1] : args[2]
 )
 
 // scriptNode is a part of an expression of JavaScript.
@@ -40,7 +41,7 @@ type scriptParser struct {
 // parseScript reads one expression that takes the whole text.
 func parseScript(code string) (*scriptNode, error) {
 	p := &scriptParser{rest: code}
-	n, err := p.parseBinary(0)
+	n, err := p.parseTernary()
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +68,28 @@ func (p *scriptParser) take(texts ...string) string {
 // levels are the operators by how strongly they bind, the weakest first. Those that begin with
 // others come before them.
 var levels = [][]string{{"||"}, {"&&"}, {"===", "!==", "==", "!="}, {">=", "<=", ">", "<"}, {"-"}, {"*", "/", "%"}}
+
+// parseTernary reads an expression: a condition with two values, or a value.
+func (p *scriptParser) parseTernary() (*scriptNode, error) {
+	p.depth++
+	defer func() { p.depth-- }()
+	if p.depth > maxScriptDepth {
+		return nil, errNoEqual
+	}
+	condition, err := p.parseBinary(0)
+	if err != nil || p.take("?") == "" {
+		return condition, err
+	}
+	then, err := p.parseTernary()
+	if err != nil || p.take(":") == "" {
+		return nil, errNoEqual
+	}
+	otherwise, err := p.parseTernary()
+	if err != nil {
+		return nil, err
+	}
+	return &scriptNode{kind: scriptTernary, args: []*scriptNode{condition, then, otherwise}}, nil
+}
 
 func (p *scriptParser) parseBinary(level int) (*scriptNode, error) {
 	if level == len(levels) {
@@ -119,7 +142,7 @@ func (p *scriptParser) parsePostfix() (*scriptNode, error) {
 			n = &scriptNode{kind: scriptMember, text: name, args: []*scriptNode{n}}
 		case "[":
 			var index *scriptNode
-			index, err = p.parseBinary(0)
+			index, err = p.parseTernary()
 			if err == nil && p.take("]") == "" {
 				err = errNoEqual
 			}
@@ -142,7 +165,7 @@ func (p *scriptParser) parseArguments(of *scriptNode) (*scriptNode, error) {
 		if len(call.args) > 1 && p.take(",") == "" {
 			return nil, errNoEqual
 		}
-		arg, err := p.parseBinary(0)
+		arg, err := p.parseTernary()
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +183,7 @@ var (
 
 func (p *scriptParser) parsePrimary() (*scriptNode, error) {
 	if p.take("(") != "" {
-		n, err := p.parseBinary(0)
+		n, err := p.parseTernary()
 		if err == nil && p.take(")") == "" {
 			err = errNoEqual
 		}

@@ -96,7 +96,7 @@ func withInputs(text string, refs []prompt.Ref) string {
 		}
 		last = ref.Offset
 		if strings.HasPrefix(text[ref.Offset:], ref.Path[0]) {
-			text = text[:ref.Offset] + "inputs." + text[ref.Offset:]
+			text = text[:ref.Offset] + inputReference(ref.Path[0]) + text[ref.Offset+len(ref.Path[0]):]
 		}
 	}
 	return text

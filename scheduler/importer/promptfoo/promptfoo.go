@@ -9,8 +9,11 @@ package promptfoo
 import (
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/importer"
@@ -56,6 +59,7 @@ func Read(files fs.FS, file string, o Options) (*importer.Plan, error) {
 // readKeys reads the keys at the top.
 func (r *reader) readKeys(keys map[string]*yaml.Node) {
 	s := r.main
+	r.env = membersOf(keys["env"])
 	if n := keys["description"]; n != nil {
 		r.description = n.Value
 		s.Keep(n)
@@ -88,7 +92,6 @@ func (r *reader) readKeys(keys map[string]*yaml.Node) {
 	for key, why := range map[string]wording.Text{
 		"redteam":         wording.Say("attacks are not made here: import the tests that promptfoo made of them"),
 		"outputPath":      wording.Say("write it at the command: scheduler test --report html=FILE"),
-		"env":             wording.Say("set it in the environment: flows read secrets, tests inputs"),
 		"extensions":      wording.Say("code of extensions does not run here"),
 		"derivedMetrics":  wording.Say("compute it from the lines of scheduler test --json"),
 		"sharing":         wording.Say("results stay on this machine"),
@@ -97,6 +100,53 @@ func (r *reader) readKeys(keys map[string]*yaml.Node) {
 	} {
 		s.Drop(keys[key], why)
 	}
+	if len(r.env) == 0 {
+		s.Drop(keys["env"], wording.Say("set it in the environment: flows read secrets, tests inputs"))
+	}
+	r.dropUnusedEnv()
+}
+
+// dropUnusedEnv reports the values of env that no prompt and no check takes.
+func (r *reader) dropUnusedEnv() {
+	used := r.usedEnv()
+	for name, n := range r.env {
+		if slices.Contains(used, name) {
+			r.main.Change(n, wording.Say("it is the default of the input %s", envInput+"."+name))
+		} else {
+			r.main.Drop(n, wording.Say("set it in the environment: flows read secrets, tests inputs"))
+		}
+	}
+}
+
+// envInput is the input that has what templates know as env.NAME.
+const envInput = "env"
+
+// usedEnv returns the names of env that prompts mention.
+func (r *reader) usedEnv() (names []string) {
+	for _, p := range r.prompts {
+		for _, m := range p.messages {
+			refs, _ := prompt.Check(prompt.Source{Text: m.text})
+			for _, ref := range refs {
+				isEnv := len(ref.Path) > 2 && ref.Path[0] == "inputs" && ref.Path[1] == envInput
+				if isEnv && !slices.Contains(names, ref.Path[2]) {
+					names = append(names, ref.Path[2])
+				}
+			}
+		}
+	}
+	return names
+}
+
+// envProperty returns the schema of the input env: an object with a text for each name, and those of
+// the configuration by default.
+func (r *reader) envProperty(names []string) value.Value {
+	properties, usual := value.NewMap(len(names)), value.NewMap(len(names))
+	for _, name := range names {
+		text, _ := textOf(r.env[name])
+		properties.Set(name, value.OfMap(value.Pairs("type", "string", "default", text)))
+		usual.Set(name, value.OfString(text))
+	}
+	return value.OfMap(value.Pairs("type", "object", "properties", value.OfMap(properties), "default", value.OfMap(usual)))
 }
 
 // readOptions reads evaluateOptions.

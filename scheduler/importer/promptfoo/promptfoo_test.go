@@ -193,7 +193,12 @@ func TestJavaScript(t *testing.T) {
 		`JSON.parse(output).a.b === 3`:      `{"schema":{"type":"object","required":["a"],"properties":{"a":{"type":"object","required":["b"],"properties":{"b":{"const":3}}}}}}`,
 		`JSON.parse(output)["x y"] > 0.5`:   `{"schema":{"type":"object","required":["x y"],"properties":{"x y":{"type":"number","exclusiveMinimum":0.5}}}}`,
 		`Array.isArray(JSON.parse(output))`: `{"schema":{"type":"array"}}`, `typeof JSON.parse(output).n === "string"`: `{"schema":{"type":"object","required":["n"],"properties":{"n":{"type":"string"}}}}`,
-		`Number(output) > 3`: `{"that":"{{ ((value | trim | float) > 3) }}"}`,
+		`output.includes("a") ? true : false`: `{"contains":"a"}`, `(output === 'a' ? 0 : 1)`: `{"that":"{{ (not (value == 'a')) }}"}`,
+		`output.length > 3 ? output.includes('a') : output.includes('b')`: `{"that":"{{ (('a' in value) if ((value | length) > 3) else ('b' in value)) }}"}`,
+		`output.mood === "good"`:        `{"schema":{"type":"object","required":["mood"],"properties":{"mood":{"const":"good"}}}}`,
+		`output.tags.length > 1`:        `{"schema":{"type":"object","required":["tags"],"properties":{"tags":{"type":["array","string"],"minItems":2,"minLength":2}}}}`,
+		`context.vars.items.length > 3`: `{"that":"{{ (((inputs['items'] | string) | length) > 3) }}"}`,
+		`Number(output) > 3`:            `{"that":"{{ ((value | trim | float) > 3) }}"}`,
 	} {
 		if got := translate(t, code); got != want {
 			t.Errorf("%s is %s, not %s", code, got, want)
@@ -374,6 +379,43 @@ tests:
 	}
 	if got := at(t, files["shop.yaml"], "/steps/0/with/messages/0/content"); !strings.HasPrefix(got, `"{% for k, v in inputs.user.items() %}`) {
 		t.Errorf("the loop is %s", got)
+	}
+}
+
+// TestNamesOfTemplates: env is an input with the values of the configuration, variables may be called as
+// the methods of maps are, and a case that takes what another stores does not run.
+func TestNamesOfTemplates(t *testing.T) {
+	plan, files := read(t, `env: {COMPANY: Acme, API_KEY: sk-1}
+prompts: ["Sell {{items}}, {{ keys | upper }} and {% for v in values %}{{v}}{% endfor %} of {{env.COMPANY}} or {{env.OTHER}}"]
+tests:
+  - {vars: {items: milk, keys: a, values: [1, 2]}, options: {storeOutputAs: fruit}}
+  - {vars: {items: "more of {{ fruit }}", keys: a, values: [1, 2]}}
+  - {vars: {items: grapefruit, keys: a, values: [1, 2]}}
+`, nil)
+	checkSum(t, plan)
+	want := `"Sell {{inputs['items']}}, {{ inputs['keys'] | upper }} and {% for v in inputs['values'] %}{{v}}{% endfor %} of {{inputs.env.COMPANY}} or {{inputs.env.OTHER}}"`
+	if got := at(t, files["shop.yaml"], "/steps/0/with/messages/0/content"); got != want {
+		t.Errorf("the prompt is %s", got)
+	}
+	for pointer, want := range map[string]string{
+		"/inputs/properties/env/default":  `{"COMPANY":"Acme","OTHER":""}`,
+		"/inputs/properties/items/type":   `"string"`,
+		"/inputs/properties/values/type":  `"array"`,
+		"/inputs/properties/env/required": "nothing",
+	} {
+		if got := at(t, files["shop.yaml"], pointer); got != want {
+			t.Errorf("%s is %s, not %s", pointer, got, want)
+		}
+	}
+	for pointer, want := range map[string]string{
+		"/cases/0/skip": `"not imported: storeOutputAs"`, "/cases/1/skip": `"not imported: {{fruit}}, which another test stores"`, "/cases/2/skip": "nothing",
+	} {
+		if got := at(t, files["shop.test.yaml"], pointer); got != want {
+			t.Errorf("%s is %s, not %s", pointer, got, want)
+		}
+	}
+	if v := verdicts(plan); v["/env/COMPANY"] != importer.Changed || v["/env/API_KEY"] != importer.NotKept {
+		t.Errorf("env is %v", v)
 	}
 }
 

@@ -30,6 +30,10 @@ type reader struct {
 	repeat      int
 	parallel    int
 	extra       []importer.File
+	// env are the values of env, which templates know as env.NAME.
+	env map[string]*yaml.Node
+	// stored are the names under which tests store their answers for later ones.
+	stored []string
 	// hasTests is set where the configuration has tests or scenarios, read or not; isRedTeam where attacks are its tests.
 	hasTests, isRedTeam bool
 	// lostProvider is set where a provider was not read.

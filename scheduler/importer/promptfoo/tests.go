@@ -148,6 +148,9 @@ func (r *reader) readTestOptions(s *importer.Source, t *test, n *yaml.Node) {
 		case "storeOutputAs":
 			s.Drop(member, wording.Say("cases are independent: write the steps into one flow"))
 			t.lose(key)
+			if name, ok := textOf(member); ok && !slices.Contains(r.stored, name) {
+				r.stored = append(r.stored, name)
+			}
 		case "provider", "rubricPrompt":
 			s.Drop(member, wording.Say("name the judge in the test file: judge: {llm: NAME}"))
 		case "disableVarExpansion":

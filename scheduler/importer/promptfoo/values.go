@@ -3,6 +3,7 @@ package promptfoo
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,6 +106,17 @@ func inputName(key string) string {
 		}
 		return '_'
 	}, key)
+}
+
+// methodNames are the methods of maps: behind a dot they are no members.
+func methodNames() []string { return []string{"items", "keys", "values", "get"} }
+
+// inputReference returns an input as templates name it.
+func inputReference(name string) string {
+	if slices.Contains(methodNames(), name) {
+		return "inputs['" + name + "']"
+	}
+	return "inputs." + name
 }
 
 var notName = regexp.MustCompile(`[^a-z0-9]+`)

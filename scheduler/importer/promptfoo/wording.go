@@ -15,6 +15,8 @@ var _ = wording.Add(wording.Catalog{
 	"its name is %s":                                                                "其名称为 %s",
 	"there are no tests that it is for":                                             "没有用到它的测试",
 	"no prompt is called so":                                                        "没有这样的提示词",
+	"it is the default of the input %s":                                             "它是输入 %s 的默认值",
+	"{{%s}}, which another test stores":                                             "{{%s}}，由另一个测试存储",
 	"the file is not a text":                                                        "该文件不是文本",
 	"the messages of the chat are the text of one message here: write them under messages": "对话的消息在这里是一条消息的文本：请写在 messages 下",
 	"variables are read from files of YAML and JSON with their names":                      "变量从带名称的 YAML 和 JSON 文件读取",

@@ -2,6 +2,7 @@ package triggers
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -66,16 +67,20 @@ func (w *Webhook) Principal() service.Principal { return principalOf(w.User) }
 
 // Begin begins the run of a delivery that was checked, with an id.
 func (w *Webhook) Begin(ctx context.Context, d *Delivery, run string) error {
-	inputs, err := renderInputs(ctx, w.Flow.Flow, w.Inputs, "webhook", w.scopeOf(d))
+	scope, err := w.scopeOf(d)
 	if err != nil {
 		return err
 	}
-	conversation, err := w.Conversation.Render(ctx, prompt.Values{Map: value.Pairs("webhook", w.scopeOf(d))})
+	inputs, err := renderInputs(ctx, w.Flow.Flow, w.Inputs, "webhook", scope)
+	if err != nil {
+		return withoutPlace(err)
+	}
+	conversation, err := w.Conversation.Render(ctx, prompt.Values{Map: value.Pairs("webhook", scope)})
 	if err == nil {
 		err = calls.CheckConversation(conversation)
 	}
 	if err != nil {
-		return calls.Errorf(calls.Invalid, "the conversation of the trigger: %w", err)
+		return calls.Errorf(calls.Invalid, "the conversation of the trigger: %w", withoutPlace(err))
 	}
 	_, err = w.triggers.Dispatcher.Start(ctx, w.Principal(), service.StartRequest{
 		ID: run, Flow: w.Flow.Flow, Inputs: inputs, Conversation: conversation, StartedBy: service.StartedByTrigger, Labels: map[string]string{"webhook": w.Flow.ID + ":" + w.ID},
@@ -83,15 +88,26 @@ func (w *Webhook) Begin(ctx context.Context, d *Delivery, run string) error {
 	return err
 }
 
+// withoutPlace returns the error of a template without the file that has it: senders do not learn the
+// paths of the server.
+func withoutPlace(err error) error {
+	var fault *prompt.Error
+	if !errors.As(err, &fault) {
+		return err
+	}
+	message, hint := fault.Text()
+	return calls.Errorf(calls.Invalid, "the delivery does not have what the webhook takes: %s", message).WithHint("%s", hint)
+}
+
 // scopeOf returns what the templates of the inputs know of a delivery.
-func (w *Webhook) scopeOf(d *Delivery) value.Value {
-	body := value.Pairs("text", string(d.Body))
-	if parsed, err := value.ParseJSON(d.Body); err == nil {
-		body.Set("json", parsed)
+func (w *Webhook) scopeOf(d *Delivery) (value.Value, error) {
+	body, err := trigger.ReadBody(d.Header, d.Body, MaxHookBody)
+	if err != nil {
+		return value.Value{}, err
 	}
 	query := map[string]string{}
 	for name := range d.Query {
 		query[name] = d.Query.Get(name)
 	}
-	return value.OfMap(value.Pairs("body", value.OfMap(body), "headers", w.verification.ShownHeaders(d.Header), "query", query))
+	return value.OfMap(value.Pairs("body", value.OfMap(body), "headers", w.verification.ShownHeaders(d.Header), "query", query)), nil
 }
