@@ -79,7 +79,7 @@ the beginning or the end of one that fits no other, or last.`,
 	list := newRunsList(a)
 	cmd.RunE = list.RunE
 	cmd.Flags().AddFlagSet(list.Flags())
-	cmd.AddCommand(list, newRunsShow(a), newRunsEvents(a), newRunsCancel(a), newRunsPrune(a))
+	cmd.AddCommand(list, newRunsShow(a), newRunsEvents(a), newRunsCancel(a), newRunsResume(a), newRunsPrune(a))
 	return cmd
 }
 

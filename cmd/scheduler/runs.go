@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm"
@@ -19,13 +22,14 @@ import (
 
 func newRunsList(a *app) *cobra.Command {
 	var asJSON bool
-	var states, labels []string
+	var selection runSelection
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the runs, the newest first",
 		Example: strings.Trim(`
   scheduler runs list --state waiting,failed
+  scheduler runs list --flow support --roots
   scheduler runs list --label owner=lin --label ticket=42
   scheduler runs list --json | jq -r '.[] | select(.interrupted) | .run'`, "\n"),
 		Args: cobra.NoArgs,
@@ -33,24 +37,17 @@ func newRunsList(a *app) *cobra.Command {
 			if limit < 0 {
 				return usageError(wording.Errorf("--limit: want a number from 0"))
 			}
-			filter := journal.RunFilter{Limit: limit}
-			var err error
-			filter.States, err = runStates(states)
-			if err != nil {
-				return err
-			}
-			filter.Labels, err = parseLabels(labels)
-			if err != nil {
-				return err
-			}
 			runs := []value.Value{}
 			w := terminal.NewTable(a.Stdout)
 			if !asJSON {
 				fmt.Fprintln(w, a.Language.Say("RUN\tFLOW\tSTATE\tSTARTED\tTIME\tTOKENS\tCOST"))
 			}
-			for info, err := range a.service.Runs(cmd.Context(), service.Principal{}, filter) {
+			for info, err := range selection.find(cmd.Context(), a) {
 				if err != nil {
-					return a.beforeRun(err)
+					return err
+				}
+				if limit > 0 && len(runs) == limit {
+					break
 				}
 				runs = append(runs, runJSON(info))
 				if asJSON {
@@ -60,7 +57,7 @@ func newRunsList(a *app) *cobra.Command {
 				if err != nil {
 					return a.beforeRun(err)
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", info.ID, info.Flow, stateWord(info, a.Language), info.StartedAt.Local().Format(time.DateTime),
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", info.ID, flowWord(info, a.Language), stateWord(info, a.Language), info.StartedAt.Local().Format(time.DateTime),
 					terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), totals.Usage.Total(), costText(totals.Usage))
 			}
 			if asJSON {
@@ -74,9 +71,127 @@ func newRunsList(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
-	cmd.Flags().StringSliceVar(&states, "state", nil, "only runs in these `states`: running, waiting, failed, cancelled, finished")
-	cmd.Flags().StringArrayVar(&labels, "label", nil, "only runs with that label, `name=value`: owner=lin, origin=cli")
+	selection.addFlags(cmd.Flags())
 	cmd.Flags().IntVar(&limit, "limit", 0, "at most that many; 0 is all")
+	return cmd
+}
+
+// runSelection picks runs by flags: those that fit every flag which is given.
+type runSelection struct {
+	states, labels []string
+	flow           string
+	roots          bool
+}
+
+func (s *runSelection) addFlags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&s.states, "state", nil, "only runs in these `states`: running, waiting, failed, cancelled, finished")
+	flags.StringArrayVar(&s.labels, "label", nil, "only runs with that label, `name=value`: owner=lin, origin=cli")
+	flags.StringVar(&s.flow, "flow", "", "only runs of the flow of that `name`")
+	flags.BoolVar(&s.roots, "roots", false, "no runs that another run has begun, for a step of it")
+}
+
+// isEmpty reports whether no flag was given.
+func (s runSelection) isEmpty() bool {
+	return len(s.states) == 0 && len(s.labels) == 0 && s.flow == "" && !s.roots
+}
+
+// find returns the runs that fit, the newest first.
+func (s runSelection) find(ctx context.Context, a *app) iter.Seq2[*journal.RunInfo, error] {
+	return func(yield func(*journal.RunInfo, error) bool) {
+		filter := journal.RunFilter{Flow: s.flow}
+		var err error
+		if filter.States, err = runStates(s.states); err != nil {
+			yield(nil, err)
+			return
+		}
+		if filter.Labels, err = parseLabels(s.labels); err != nil {
+			yield(nil, err)
+			return
+		}
+		for info, err := range a.service.Runs(ctx, service.Principal{}, filter) {
+			if err != nil {
+				yield(nil, a.beforeRun(err))
+				return
+			}
+			if s.roots && info.Labels[journal.LabelChildOf] != "" {
+				continue
+			}
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ids returns the ids of the runs that are named, or else of those that fit, in the states if no other ones are
+// given. Neither names nor flags are an error: a command that changes runs does not take all of them by default.
+func (s runSelection) ids(ctx context.Context, a *app, names []string, states ...string) (ids []string, err error) {
+	if len(names) > 0 && !s.isEmpty() || len(names) == 0 && s.isEmpty() {
+		return nil, usageError(wording.Errorf("want runs, or flags that pick some: --state, --flow, --label"))
+	}
+	for _, name := range names {
+		id, err := a.service.FindRun(ctx, service.Principal{}, name)
+		if err != nil {
+			return nil, a.beforeRun(err)
+		}
+		ids = append(ids, id)
+	}
+	if len(names) > 0 {
+		return ids, nil
+	}
+	if len(s.states) == 0 {
+		s.states = states
+	}
+	for info, err := range s.find(ctx, a) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, info.ID)
+	}
+	return ids, nil
+}
+
+// newRunsResume is resume for many runs, for example after a provider was away.
+func newRunsResume(a *app) *cobra.Command {
+	var selection runSelection
+	var on string
+	cmd := &cobra.Command{
+		Use:   "resume [RUN...]",
+		Short: "Go on with runs, one after another",
+		Long: `Go on with the runs that are named, or that fit every flag (failed ones, unless --state
+says otherwise), the oldest first. It is scheduler resume for many runs, without answers:
+one that waits still waits.
+
+Exit code 0 if all runs ended well, else that of the first run that did not.`,
+		Example:           "  scheduler runs resume --state failed --flow support\n  scheduler runs resume 0199f0c2 0199f0d7",
+		ValidArgsFunction: completeResumable(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ids, err := selection.ids(cmd.Context(), a, args, "failed")
+			if err != nil {
+				return err
+			}
+			var first error
+			for _, id := range slices.Backward(ids) {
+				a.Tellf("resuming %s", id)
+				err := a.resumeRun(cmd.Context(), id, &resumeFlags{on: on})
+				if cmd.Context().Err() != nil {
+					return err
+				}
+				var exit exitError
+				if errors.As(err, &exit) && exit.err != nil {
+					a.PrintError(exit.err)
+					err = exitError{code: exit.code}
+				}
+				if first == nil {
+					first = err
+				}
+			}
+			a.Tellf("%s", a.Language.Count(len(ids), "run"))
+			return first
+		},
+	}
+	addOnFlag(cmd.Flags(), &on)
+	selection.addFlags(cmd.Flags())
 	return cmd
 }
 
@@ -125,10 +240,12 @@ func newRunsEvents(a *app) *cobra.Command {
 func newRunsCancel(a *app) *cobra.Command {
 	var asJSON, force bool
 	var on string
+	var selection runSelection
 	cmd := &cobra.Command{
-		Use:   "cancel RUN",
-		Short: "Cancel a run, also one that another process is at",
-		Long: `Cancel a run. One that another process is at is stopped by that process, within a
+		Use:   "cancel [RUN...]",
+		Short: "Cancel runs, also those that another process is at",
+		Long: `Cancel the runs that are named, or that fit every flag (running and waiting ones, unless
+--state says otherwise). One that another process is at is stopped by that process, within a
 second or two. What finished is kept, and resume goes on with a cancelled run too.
 
 --force takes the run from its process first. It is for a process that cannot be alive
@@ -136,27 +253,32 @@ though it still seems to hold the run: the machine was started again, its contai
 gone, its clock was set back. A process of this machine that is alive keeps the run: end
 it, and the run is free. One of another machine that is alive after all stops at its next
 step.`,
-		Example:           "  scheduler runs cancel last\n  scheduler runs cancel 0199f0c2 --force",
-		Args:              cobra.ExactArgs(1),
+		Example:           "  scheduler runs cancel last\n  scheduler runs cancel 0199f0c2 --force\n  scheduler runs cancel --state waiting --flow support",
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.setOn(on); err != nil {
 				return err
 			}
-			return a.cancelRun(cmd.Context(), args[0], force, asJSON)
+			ids, err := selection.ids(cmd.Context(), a, args, "running", "waiting")
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if err := a.cancelRun(cmd.Context(), id, force, asJSON); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 	addOnFlag(cmd.Flags(), &on)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: the run as runs list has it")
 	cmd.Flags().BoolVar(&force, "force", false, "take the run from a process that cannot be alive")
+	selection.addFlags(cmd.Flags())
 	return cmd
 }
 
-func (a *app) cancelRun(ctx context.Context, name string, force, asJSON bool) error {
-	id, err := a.service.FindRun(ctx, service.Principal{}, name)
-	if err != nil {
-		return a.beforeRun(err)
-	}
+func (a *app) cancelRun(ctx context.Context, id string, force, asJSON bool) error {
 	if force {
 		if err := a.releaseRun(ctx, id); err != nil {
 			return err
@@ -206,6 +328,15 @@ func runJSON(info *journal.RunInfo) value.Value {
 	m := value.Must(info).Map().Clone()
 	m.Set("interrupted", value.OfBool(info.Interrupted()))
 	return value.OfMap(m)
+}
+
+// flowWord returns the flow of a run for people, with the run that has begun it for a step.
+func flowWord(info *journal.RunInfo, language terminal.Language) string {
+	parent := info.Labels[journal.LabelChildOf]
+	if parent == "" {
+		return info.Flow
+	}
+	return language.Say("%s (child of %s)", info.Flow, parent[:min(len(parent), 8)])
 }
 
 // costText returns what a run cost; "-" where that is not known.

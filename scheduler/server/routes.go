@@ -81,8 +81,11 @@ func (s *Server) registerGuides() {
 	})
 }
 
+// markdown is the media type of guides (RFC 7763).
+const markdown = "text/markdown;charset=utf-8"
+
 func writeMarkdown(w http.ResponseWriter, text string) {
-	w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
+	w.Header().Set("Content-Type", markdown)
 	_, _ = io.WriteString(w, text) // the client may have gone
 }
 

@@ -97,15 +97,27 @@ the beginning or the end of one that fits no other, or last.`: "查看日志保�
 	"only runs with that label, `name=value`: owner=lin, origin=cli":             "只要有该标签的运行，`name=value`：owner=lin、origin=cli",
 	"at most that many; 0 is all":                                                "最多这么多；0 为全部",
 	"only runs in these `states`: running, waiting, failed, cancelled, finished": "只要处于这些 `states` 的运行：running、waiting、failed、cancelled、finished",
-	"Cancel a run, also one that another process is at":                          "取消运行，包括另一个进程正在运行的",
-	`Cancel a run. One that another process is at is stopped by that process, within a
+	"only runs of the flow of that `name`":                                       "只要名为 `name` 的流程的运行",
+	"no runs that another run has begun, for a step of it":                       "不要由另一个运行为其步骤开始的运行",
+	"Go on with runs, one after another":                                         "逐个继续运行",
+	`Go on with the runs that are named, or that fit every flag (failed ones, unless --state
+says otherwise), the oldest first. It is scheduler resume for many runs, without answers:
+one that waits still waits.
+
+Exit code 0 if all runs ended well, else that of the first run that did not.`: `继续给出的运行，或符合每个选项的运行（没有 --state 时为失败的运行），最早的先继续。它是不带回答的、
+针对多个运行的 scheduler resume：等待中的仍然等待。
+
+所有运行都正常结束时退出码为 0，否则为第一个没有正常结束的运行的退出码。`,
+	"Cancel runs, also those that another process is at": "取消运行，包括另一个进程正在运行的",
+	`Cancel the runs that are named, or that fit every flag (running and waiting ones, unless
+--state says otherwise). One that another process is at is stopped by that process, within a
 second or two. What finished is kept, and resume goes on with a cancelled run too.
 
 --force takes the run from its process first. It is for a process that cannot be alive
 though it still seems to hold the run: the machine was started again, its container is
 gone, its clock was set back. A process of this machine that is alive keeps the run: end
 it, and the run is free. One of another machine that is alive after all stops at its next
-step.`: `取消运行。另一个进程正在运行的由该进程在一两秒内停止。已完成的会保留，取消的运行也可以用
+step.`: `取消给出的运行，或符合每个选项的运行（没有 --state 时为运行中和等待中的）。另一个进程正在运行的由该进程在一两秒内停止。已完成的会保留，取消的运行也可以用
 resume 继续。
 
 --force 先从其进程取走运行。它用于不可能还在运行、但看起来仍占用它的进程：机器已重启、容器
