@@ -120,7 +120,7 @@ func (c *Cassette) beginLocked(h *Header) int {
 func (c *Cassette) Play(want Header, isStrict bool) *Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := &Run{cassette: c, wanted: want, isStrict: isStrict && len(c.file.runs) > 0, asked: map[slotOfRun]int{}}
+	r := &Run{cassette: c, wanted: want, isStrict: isStrict && len(c.file.runs) > 0, asked: map[slotOfRun]int{}, played: map[*recording]bool{}}
 	r.recorded = c.findLocked(&want)
 	if r.recorded != nil {
 		r.header = r.recorded.Header
@@ -159,7 +159,7 @@ func (c *Cassette) findLocked(want *Header) *recordedRun {
 func (c *Cassette) Record(h Header) *Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := &Run{cassette: c, wanted: h, header: h, isRecording: true, asked: map[slotOfRun]int{}}
+	r := &Run{cassette: c, wanted: h, header: h, isRecording: true, asked: map[slotOfRun]int{}, played: map[*recording]bool{}}
 	for _, run := range c.file.runs {
 		if h.Run != "" && run.Run == h.Run && run.isSameStart(&h) {
 			r.recorded, r.header = run, run.Header

@@ -34,6 +34,7 @@ type Run struct {
 	places   places
 	given    []Place
 	asked    map[slotOfRun]int
+	played   map[*recording]bool
 }
 
 // slotOfRun counts equal requests of a step in one part of a run.
@@ -91,8 +92,11 @@ func (r *Run) NoteModels(names []string, list ModelNames) {
 // namesKey returns names as headers have them.
 func namesKey(names []string) string { return strings.Join(names, llm.NameSeparator) }
 
-// kindMemory is the kind of changes of the memory, which is the user's own.
-const kindMemory = "memory"
+// The kinds of changes of the memory, which is the user's own, and of looks into it.
+const (
+	kindMemory = "memory"
+	kindRecall = "recall"
+)
 
 // IsKnown reports whether it is known how the run begins: it is recorded now, or was.
 func (r *Run) IsKnown() bool { return r.isRecording || r.recorded != nil }
@@ -121,12 +125,15 @@ func (r *Run) Begin(id string, part int, now time.Time) {
 	r.header = r.recorded.Header
 }
 
-// End writes what is not written yet. isWhole is false for a run that has not finished: it does not replace an earlier one.
+// End writes what is not written yet. isWhole is false for a run that has not finished: it does not replace an earlier one. The
+// error of a played run that has finished tells of recordings that nothing has asked for: it went another way.
 func (r *Run) End(isWhole bool) error {
 	c := r.cassette
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case !r.isRecording && isWhole:
+		return r.leftoverLocked()
 	case !r.isRecording:
 		return nil
 	case isWhole:
@@ -135,6 +142,28 @@ func (r *Run) End(isWhole bool) error {
 		return c.saveLocked()
 	}
 	return nil
+}
+
+// leftoverLocked returns the error of recordings that nothing has asked for. A run that was resumed is played in several processes,
+// each of which asks for its part.
+func (r *Run) leftoverLocked() error {
+	if !r.isStrict || r.recorded == nil || !r.header.IsEnded || len(r.header.Resumed) > 0 {
+		return nil
+	}
+	all := pointersTo(r.recorded.recordings)
+	left := slices.DeleteFunc(slices.Clone(all), func(one *recording) bool {
+		return r.played[one] || one.kind == kindRecall // a function of a plugin may have looked, which is not asked now
+	})
+	if len(left) == 0 {
+		return nil
+	}
+	run := 1 + slices.Index(r.cassette.file.runs, r.recorded)
+	first := numbered{left[0], run, 1 + slices.Index(all, left[0])}
+	err := wording.Errorf("%d recorded answers were not asked for, the first is %s of the step %s", len(left), first.place(), left[0].step)
+	if reason := r.reasonLocked(); reason.En != "" {
+		return wording.Errorf("%w; %s", err, reason)
+	}
+	return err
 }
 
 // Exchange plays what was answered to an equal request of the same step, or asks and records the answer. kind says who is
@@ -290,7 +319,9 @@ func (r *Run) pickLocked(asked *recording, all []*recording) *recording {
 	if len(fitting) == 0 {
 		return nil
 	}
-	return fitting[min(n, len(fitting)-1)]
+	found := fitting[min(n, len(fitting)-1)]
+	r.played[found] = true
+	return found
 }
 
 // fittingLocked returns the recordings that fit a request best, and how many of them equal requests had before.

@@ -83,6 +83,39 @@ func TestExchangesByStepAndPart(t *testing.T) {
 	}
 }
 
+// A replay that asks for less than the recorded run tells it at its end.
+func TestLeftover(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	recorded := openCassette(t, path).Record(replay.Header{Inputs: "in", Flow: "as it was", Now: morning})
+	recorded.Begin("run-one", 0, morning)
+	for _, request := range []string{"a", "b", "b"} {
+		exchange(t, recorded, "s", 0, request, "answer")
+	}
+	if err := recorded.End(true); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, flow string
+		requests   []string
+		isWhole    bool
+		want       string
+	}{
+		{"all", "as it was", []string{"a", "b", "b"}, true, ""},
+		{"in another order", "as it was", []string{"b", "a", "b", "a"}, true, ""},
+		{"not at its end", "as it was", []string{"a"}, false, ""},
+		{"less", "as it was", []string{"a", "b"}, true, "1 recorded answers were not asked for, the first is recording 3 of run 1 of the step s"},
+		{"edited", "edited", []string{"b"}, true, "2 recorded answers were not asked for, the first is recording 1 of run 1 of the step s; the flow was edited after the run was recorded"},
+	} {
+		p := openCassette(t, path).Play(replay.Header{Inputs: "in", Flow: tt.flow}, true)
+		for _, request := range tt.requests {
+			exchange(t, p, "s", 0, request, "live")
+		}
+		if err := p.End(tt.isWhole); fmt.Sprint(err) != tt.want && (err != nil || tt.want != "") {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
 // Runs are chosen by inputs and user; recording one again replaces it, and no other.
 func TestRunsByInputs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")

@@ -32,6 +32,8 @@ var _ = wording.Add(wording.Catalog{
 	"error: %w":                                            "error：%w",
 	"want response, deltas or vectors for a model, and answer for other kinds": "模型应有 response、deltas 或 vectors，其他种类应有 answer",
 
-	"writing the log of the recording: %w": "写入录制日志：%w",
-	"reading the log of the recording: %w": "读取录制日志：%w",
+	"writing the log of the recording: %w":                                   "写入录制日志：%w",
+	"reading the log of the recording: %w":                                   "读取录制日志：%w",
+	"%d recorded answers were not asked for, the first is %s of the step %s": "有 %d 个录制的回答没有用到，第一个是步骤 %[3]s 的%[2]s",
+	"%w; %s": "%w；%s",
 })

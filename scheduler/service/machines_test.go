@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -282,4 +284,15 @@ func (f *flakyModel) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 		}
 	}
 	return scripted.Echo{}.Chat(ctx, req)
+}
+
+// A cassette is beside the flow, and other machines have none: a run there is neither recorded nor replayed.
+func TestRecordsNotElsewhere(t *testing.T) {
+	m := newMachines(t, scripted.Echo{})
+	for _, mode := range []string{"record", "replay"} {
+		_, _, err := m.service.NewSession(t.Context(), service.Principal{}, service.StartRequest{Flow: &flow.Flow{Name: "x"}, On: "machines", Mode: mode})
+		if err == nil || !strings.Contains(err.Error(), "neither recorded nor replayed") || calls.KindOf(err) != calls.Invalid {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
 }

@@ -88,8 +88,11 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	return session, notes, err
 }
 
-// modeReplay is the mode of runs that are played from a cassette: [StartRequest] Mode.
-const modeReplay = "replay"
+// The modes of runs that are recorded in a cassette, and played from one: [StartRequest] Mode.
+const (
+	modeRecord = "record"
+	modeReplay = "replay"
+)
 
 // startOf tells how a run of the journal began.
 func startOf(header *journal.RunHeader, state *journal.RunState, f *flow.Flow, seed uint64) *RunStart {

@@ -56,6 +56,9 @@ type StartRequest struct {
 
 // NewSession prepares a run that this caller follows: [Session.Events] begins it.
 func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (*Session, []Note, error) {
+	if r.On != "" && (r.Mode == modeRecord || r.Mode == modeReplay) { // the cassette is here, beside the flow
+		return nil, nil, calls.Errorf(calls.Invalid, "a run on other machines is neither recorded nor replayed").WithHint("run it here with --on local")
+	}
 	e, notes, err := s.newExecutor(p, &r, r.On == "")
 	if err != nil {
 		return nil, notes, err

@@ -78,4 +78,7 @@ var _ = wording.Add(wording.Catalog{
 	"[the answer broke off; it starts over]":                  "[回答中断，重新开始]",
 	"the run does not wait: it is %s":                         "运行没有在等待：它%s",
 	"the run %s waits for nothing that can be asked for here": "运行 %s 等待的内容不能在此处询问",
+
+	"a run on other machines is neither recorded nor replayed": "在其他机器上的运行既不能录制也不能重放",
+	"run it here with --on local":                              "请用 --on local 在此运行",
 })
