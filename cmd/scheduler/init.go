@@ -56,7 +56,7 @@ functions of trusted plugins too.`,
 	return cmd
 }
 
-// printSchema prints the schema of flows with what trusted plugins give.
+// printSchema prints the schema of flows with what trusted plugins give, and the names of model providers.
 func (a *app) printSchema() (err error) {
 	if err := a.open(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (a *app) printSchema() (err error) {
 	if err != nil {
 		return err
 	}
-	return a.PrintJSON(flow.EditorSchema(registry))
+	return a.PrintJSON(flow.EditorSchema(registry, a.settings.LLM.Names()...))
 }
 
 func (a *app) initProject(dir string) error {

@@ -10,13 +10,14 @@ import (
 
 // EditorSchema returns the JSON Schema (draft 7) of flow files for editors: it
 // completes keys, the names of calls, and the parameters of the call that a step
-// names. It is more lenient than lint where templates may stand.
-func EditorSchema(reg *calls.Registry) value.Value {
+// names. It is more lenient than lint where templates may stand. providers are the model providers of the
+// settings, which it completes after llm: as one name and in a list.
+func EditorSchema(reg *calls.Registry, providers ...string) value.Value {
 	doc := schema.MustFor[flowKeys]().Doc()
 	properties, _ := doc.Get("properties")
 	steps, _ := properties.Get("steps")
 	step, _ := steps.Get("items")
-	return withMembers(value.OfMap(value.Pairs(
+	whole := withMembers(value.OfMap(value.Pairs(
 		"$schema", "http://json-schema.org/draft-07/schema#",
 		"title", "Flow",
 		"description", "A flow: steps that call things, in the order that their needs give. Lint finds more than this schema.",
@@ -25,6 +26,27 @@ func EditorSchema(reg *calls.Registry) value.Value {
 		"properties", withMembers(properties,
 			"inputs", withMembers(memberOf(properties, "inputs"), "allOf", []value.Value{keySchema("$ref", "http://json-schema.org/draft-07/schema#")}),
 			"steps", withMembers(steps, "minItems", 1, "items", editorStep(step, reg)))))...)
+	if len(providers) == 0 {
+		return whole
+	}
+	return changeProperties(whole, "llm", func(s value.Value) value.Value { return offerNames(s, providers) })
+}
+
+// offerNames returns a schema of a name, or of a list of names, that also knows some of them.
+func offerNames(s value.Value, names []string) value.Value {
+	known := keySchema("enum", names)
+	if items, isList := s.Get("items"); isList {
+		return withMembers(s, "items", keySchema("anyOf", []value.Value{known, items}))
+	}
+	branches, _ := s.Get("anyOf")
+	if len(branches.List()) == 0 {
+		return s
+	}
+	all := []value.Value{known}
+	for _, branch := range branches.List() {
+		all = append(all, offerNames(branch, names))
+	}
+	return withMembers(s, "anyOf", all)
 }
 
 // editorStep lays the calls over the schema of a step.
@@ -55,21 +77,29 @@ const importanceKey = "importance_func"
 // suggestWords returns the properties of that name, at any depth, words that an editor may
 // complete.
 func suggestWords(doc value.Value, property string, words []string) value.Value {
+	if len(words) == 0 {
+		return doc
+	}
+	return changeProperties(doc, property, func(s value.Value) value.Value { return withMembers(s, "examples", words) })
+}
+
+// changeProperties returns a schema with the schemas of the properties of that name, at any depth, changed.
+func changeProperties(doc value.Value, property string, change func(value.Value) value.Value) value.Value {
 	if doc.Kind() == value.List {
 		items := make([]value.Value, len(doc.List()))
 		for i, item := range doc.List() {
-			items[i] = suggestWords(item, property, words)
+			items[i] = changeProperties(item, property, change)
 		}
 		return value.OfList(items...)
 	}
-	if doc.Kind() != value.Object || len(words) == 0 {
+	if doc.Kind() != value.Object {
 		return doc
 	}
 	m := value.NewMap(doc.Map().Len())
 	for key, member := range doc.Map().All() {
-		member = suggestWords(member, property, words)
+		member = changeProperties(member, property, change)
 		if key == property && member.Kind() == value.Object {
-			member = withMembers(member, "examples", words)
+			member = change(member)
 		}
 		m.Set(key, member)
 	}

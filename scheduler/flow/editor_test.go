@@ -35,6 +35,28 @@ func TestEditorSchema(t *testing.T) {
 	}
 }
 
+// TestEditorSchemaProviders: the names of model providers are offered wherever one stands, and others are not refused.
+func TestEditorSchemaProviders(t *testing.T) {
+	doc := EditorSchema(fakeRegistry(t), "main", "backup")
+	for _, pointer := range []string{
+		"/properties/llm/anyOf/0/enum", "/properties/llm/anyOf/2/items/anyOf/0/enum",
+		"/properties/steps/items/properties/llm/anyOf/0/enum", "/properties/steps/items/properties/llm/anyOf/2/items/anyOf/0/enum",
+	} {
+		if names, _ := doc.At(pointer); names.JSON() != `["main","backup"]` {
+			t.Errorf("%s is %s", pointer, names.JSON())
+		}
+	}
+	s, err := schema.Parse(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, src := range []string{`{llm: other, steps: [{id: a, call: chat, llm: [main, other]}]}`, `{llm: [main], steps: [{id: a, call: chat, llm: "{{ x }}"}]}`} {
+		if problems := s.Check(editorValue(t, []byte(src))); len(problems) > 0 {
+			t.Errorf("%s: %v", src, problems)
+		}
+	}
+}
+
 func TestEditorSchemaRefuses(t *testing.T) {
 	s := editorSchema(t)
 	for src, want := range map[string]string{

@@ -124,11 +124,11 @@ func (s *Service) Registry() (*calls.Registry, error) {
 
 // FlowSchema returns the JSON Schema of flow files, for editors.
 func (s *Service) FlowSchema() (value.Value, error) {
-	registry, err := s.Registry()
+	loader, _, err := s.parts.Loader(Surroundings{})
 	if err != nil {
 		return value.Value{}, err
 	}
-	return flow.EditorSchema(registry), nil
+	return flow.EditorSchema(loader.Registry, loader.Providers...), nil
 }
 
 // CallDefinition returns a call that can be used. The error of an unknown one is of kind

@@ -37,6 +37,15 @@ test("values that are few", () => {
   expect(offered("steps:\n  - id: a\n    on_missing: |")).toEqual(expect.arrayContaining(["ask", "fail", "return"]));
 });
 
+test("model providers, one or a list of them", () => {
+  const names = { enum: ["main", "backup"] };
+  const llm = { anyOf: [names, { type: "string" }, { type: "array", items: { anyOf: [names, { type: "string" }] } }] };
+  const root: Schema = { properties: { llm, steps: { items: { properties: { llm } } } } };
+  for (const text of ["llm: ma|", "llm: [ma|", "llm: [main, |]", "llm:\n  - |", "steps:\n  - llm: |", "steps:\n  - {llm: [main, b|"]) {
+    expect(completionsAt(root, text.replace("|", ""), text.indexOf("|")).map((one) => one.label), text).toEqual(["main", "backup"]);
+  }
+});
+
 test("nothing within texts", () => {
   for (const text of ["description: |\n  some te\u0000", "description: \"na\u0000", "description: >-\n  na\u0000", "# na\u0000", "name: x # na\u0000", "steps:\n  - {id: a, when: \"ca\u0000"]) {
     const at = text.indexOf("\u0000");

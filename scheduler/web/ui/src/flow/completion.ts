@@ -176,7 +176,7 @@ export function completionsAt(root: Schema, text: string, offset: number): Compl
       for (const [name, one] of Object.entries(s.properties ?? {})) {
         if (!siblings.has(name)) add({ label: name, type: "property", info: one.description, apply: `${name}: ` });
       }
-      continue;
+      if (siblings.size > 0) continue; // else it may be an item that is no mapping, such as - main
     }
     const choices = [...(s.enum ?? []), ...(s.const === undefined ? [] : [s.const]), ...(s.type === "boolean" ? [true, false] : [])];
     for (const one of choices) add({ label: String(one), type: "constant", info: s.const === undefined ? undefined : s.description });
