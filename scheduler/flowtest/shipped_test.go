@@ -129,22 +129,45 @@ func TestShippedTestsCatchEveryEdit(t *testing.T) {
 				continue
 			}
 			dir := copyFolder(t, shipped.folder)
-			path := filepath.Join(dir, e.file)
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			edited := strings.Replace(string(text), e.before, e.after, 1)
-			if edited == string(text) {
-				t.Errorf("%s has no %q", e.file, e.before)
-			}
-			if err := os.WriteFile(path, []byte(edited), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			e.make(t, dir)
 			if left := notPassed(t, dir, shipped.file); len(left) == 0 {
 				t.Errorf("%s: %q instead of %q is not caught", e.file, e.after, e.before)
 			}
 		}
+	}
+}
+
+// The test files of the other flows pass, and any single edit fails one of their cases, or is an error of the flow.
+func TestFlowTestsCatchEveryEdit(t *testing.T) {
+	for name, edits := range flowEdits() {
+		file := name + ".test.yaml"
+		if left := notPassed(t, copyFolder(t, "../../flows"), file); left != nil {
+			t.Fatalf("%s: without an edit: %v", file, left)
+		}
+		for _, e := range edits {
+			dir := copyFolder(t, "../../flows")
+			e.make(t, dir)
+			if left := notPassed(t, dir, file); len(left) == 0 {
+				t.Errorf("%s: %q instead of %q is not caught", e.file, e.after, e.before)
+			}
+		}
+	}
+}
+
+// make edits a file of a folder.
+func (e edit) make(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, e.file)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.Replace(string(text), e.before, e.after, 1)
+	if edited == string(text) {
+		t.Errorf("%s has no %q", e.file, e.before)
+	}
+	if err := os.WriteFile(path, []byte(edited), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -104,7 +104,7 @@ func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 		return failed.fill(found, e.Language)
 	}
 	if c.subject.kind != noSubject {
-		found.Value = result.NewData(of.asValue()).Shortened()
+		found.Value = result.NewData(of.shownValue()).Shortened()
 	}
 	return c.decide(ctx, of).fill(found, e.Language)
 }

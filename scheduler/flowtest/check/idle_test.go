@@ -149,3 +149,14 @@ func TestExpectedEnds(t *testing.T) {
 		}
 	}
 }
+
+// What results keep of events, and how they differ from what is wanted, does not depend on how long a step took.
+func TestEventValuesHaveNoTimes(t *testing.T) {
+	e := suiteEvidence(t)
+	for _, item := range []string{"{event: step.finished, step: answer, count: 9}", "{event: step.finished, step: answer, data: {nothing: 1, output: {a: 2}}}"} {
+		found := parseItem(t, item, &Scope{}).Evaluate(context.Background(), e)
+		if found.Outcome != "fail" || found.Value == "" || strings.Contains(string(found.Value)+found.Diff+found.Message, "duration") {
+			t.Errorf("%s: %s, %s, %s", item, found.Outcome, found.Value, found.Diff)
+		}
+	}
+}

@@ -37,7 +37,7 @@ func (c *Check) decideEach(ctx context.Context, e *Evidence) (worst *verdict, va
 	for _, item := range items {
 		of, v := item.resolve(ctx, e)
 		if v == nil {
-			seen = append(seen, of.asValue())
+			seen = append(seen, of.shownValue())
 			v = c.decide(ctx, of)
 		}
 		if v.message.En != "" {

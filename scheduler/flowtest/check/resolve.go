@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"slices"
 
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -33,6 +34,23 @@ func (s *subject) find(ctx context.Context) *verdict {
 	case runSubject, noSubject:
 	}
 	return nil
+}
+
+// shownValue returns the subject as results show it: without how long steps took, which is another in each run.
+func (s *subject) shownValue() value.Value {
+	if s.kind != eventSubject {
+		return s.asValue()
+	}
+	items := slices.Clone(eventsValue(s.events).List())
+	for i, item := range items {
+		event := item.Map().Clone()
+		data, _ := event.Get("data")
+		shown := data.Map().Clone()
+		shown.Delete("duration_ms")
+		event.Set("data", value.OfMap(shown))
+		items[i] = value.OfMap(event)
+	}
+	return value.OfList(items...)
 }
 
 // asText returns the subject as matchers of text, judges and plugins see it: JSON where it is not a text.
