@@ -17,7 +17,8 @@ import (
 //   - rank/calibrate_score.go maps that score to a relevance of 0 to 1;
 //   - with embeddings, fuse_rankings.go joins it with the nearness in meaning;
 //   - scoreCandidates below boosts shared context, prefers the newer of near-duplicates,
-//     keeps mere neighbours and matches of words like 去 below the cut, and drops what is below it.
+//     keeps mere neighbours, what only a snapshot matched, and matches of words like 去 below the
+//     cut, and drops what is below it.
 
 // scoreCandidates returns the candidates with their final relevances, best first, as many as
 // the query wants.

@@ -27,7 +27,7 @@ func SearchUser(ctx context.Context, index UserIndex, q *Query) ([]Scored, error
 func (q *Query) searchHits(ctx context.Context, index UserIndex, limit int) (found []Scored, complete bool, err error) {
 	ix := index.Index()
 	session := index.SessionNumber(q.Session)
-	rq := &rank.Query{Text: q.Text, Earlier: q.Earlier, Now: q.Now, Session: session, Keep: q.entryFilter(session), Limit: limit}
+	rq := &rank.Query{Text: q.Text, Earlier: q.Earlier, Now: q.Now, Session: session, Keep: q.entryFilter(session), SpokenOf: findSpokenOf(index), Limit: limit}
 	if q.Vector != nil {
 		rq.Limit = max(rq.Limit, fuseBest)
 	}

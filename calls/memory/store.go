@@ -252,6 +252,8 @@ type UserIndex interface {
 	// Vectors calls each with the packed vectors of a model, in any order. The slice is
 	// valid during the call.
 	Vectors(ctx context.Context, model string, each func(seq uint32, packed []byte)) error
+	// KeyPoints returns the key points of snapshots by their ids. It is called before Load.
+	KeyPoints(ctx context.Context, ids []string) (map[string][]string, error)
 	// Load returns the memories of these numbers, in their order.
 	Load(ctx context.Context, seqs []uint32) ([]BaseMemory, error)
 }

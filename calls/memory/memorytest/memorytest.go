@@ -57,6 +57,7 @@ func Run(t *testing.T, open Open) {
 		"many at once":     testMany,
 		"dialogue":         func(t *testing.T, f *fixture) { testTalks(t, f, "dialogue", dialogue) },
 		"chinese":          func(t *testing.T, f *fixture) { testTalks(t, f, "chinese", chinese) },
+		"talksInSnapshots": testTalksInSnapshots,
 		"searching before": testAsOf,
 		"embeddings":       testEmbeddings,
 		"stale embeddings": testStaleEmbeddings,

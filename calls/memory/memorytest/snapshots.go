@@ -36,7 +36,7 @@ func testSnapshots(t *testing.T, f *fixture) {
 	ids := f.mustSave(newMemory("We rode for hours through the dunes.", "a", 0), newMemory("The sunset was orange.", "b", 0), newMemory("I had soup.", "c", 0))
 	theirs := f.mustSave(memory.BaseMemory{Content: "Not for ann."})
 	dangling := memory.NewID(memory.MemoryID, Start)
-	s := f.mustSnapshot("ann", memory.MemorySnapshot{KeyPoints: []string{"A camel excursion"}, Category: " Travel ", Importance: 7,
+	s := f.mustSnapshot("ann", memory.MemorySnapshot{KeyPoints: []string{"A camel excursion through the dunes"}, Category: " Travel ", Importance: 7,
 		MemoryRefs: []string{ids[0], ids[1], theirs[0], dangling, "no id"}, Extra: value.Pairs("mood", "happy")})
 	got, err := f.LoadSnapshot(t.Context(), s.ID)
 	if err != nil || got == nil {
@@ -46,8 +46,8 @@ func testSnapshots(t *testing.T, f *fixture) {
 	f.wantSame("the snapshot", value.Must(s).JSON(), value.Must(*got).JSON())
 
 	found := f.mustSearch(memory.Query{Text: "camel excursion", MinRelevance: memory.DefaultMinRelevance})
-	slices.SortFunc(found, func(a, b memory.Scored) int { return strings.Compare(a.Memory.Content, b.Memory.Content) })
-	f.wantSame("by the words of the snapshot", []string{"The sunset was orange.", "We rode for hours through the dunes."}, contentsOf(found))
+	f.wantSame("by the words of the key point that speaks of it", []string{"We rode for hours through the dunes."}, contentsOf(found))
+	f.wantSame("without a cut, by the words of its snapshot", []string{"We rode for hours through the dunes."}, contentsOf(f.mustSearch(memory.Query{Text: "camel excursion"})))
 	for _, x := range found {
 		f.wantSame("the snapshots", []string{s.ID}, x.Snapshots)
 		if !strings.Contains(x.Reason, s.ID) {
@@ -382,4 +382,77 @@ func testDryRun(t *testing.T, f *fixture) {
 	}
 	old.DryRun = false
 	f.wantSame("wet", memory.Deleted{Memories: 1, Rewritten: 1}, f.mustDelete(old))
+}
+
+// testTalksInSnapshots asks the questions of all talks twice: without snapshots, and once every
+// session has one of a model, whose key points are what was worth remembering in it. What is
+// returned beside the evidence must not become more by 2 %, nor the evidence less.
+func testTalksInSnapshots(t *testing.T, f *fixture) {
+	lost := 0
+	for _, name := range []string{"dialogue", "chinese"} {
+		talks, err := Talks(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range talks {
+			f.mustSave(talks[i].Memories...)
+		}
+		evidence, foreign := f.askTalks(talks)
+		for _, talk := range talks {
+			f.snapshotTalk(&talk)
+		}
+		evidenceAfter, foreignAfter := f.askTalks(talks)
+		t.Logf("%s: without snapshots %d of the evidence and %d others, with them %d and %d", name, evidence, foreign, evidenceAfter, foreignAfter)
+		if float64(foreignAfter) > 1.02*float64(foreign) {
+			t.Errorf("%s: snapshots make %d memories beside the evidence %d", name, foreign, foreignAfter)
+		}
+		lost += evidence - evidenceAfter
+	}
+	if lost > 0 {
+		t.Errorf("snapshots hide %d of the evidence", lost)
+	}
+}
+
+// askTalks asks all questions, and counts what is above the cut: evidence, and other memories.
+func (f *fixture) askTalks(talks []Talk) (evidence, foreign int) {
+	for _, talk := range talks {
+		for _, q := range talk.Questions {
+			for _, s := range f.mustSearch(memory.Query{Users: memory.User(talk.User), Text: q.Text, Now: Asked, Limit: 20, MinRelevance: memory.DefaultMinRelevance}) {
+				if slices.Contains(q.Evidence, s.Memory.ID) {
+					evidence++
+				} else {
+					foreign++
+				}
+			}
+		}
+	}
+	return evidence, foreign
+}
+
+// snapshotTalk makes a snapshot of each session. Its key points are the evidence, told of the
+// speaker.
+func (f *fixture) snapshotTalk(talk *Talk) {
+	told := map[string]bool{}
+	for _, q := range talk.Questions {
+		for _, id := range q.Evidence {
+			told[id] = true
+		}
+	}
+	bySession := map[string]*memory.MemorySnapshot{}
+	var order []string
+	for _, m := range talk.Memories {
+		s := bySession[m.Context.SessionID]
+		if s == nil {
+			s = &memory.MemorySnapshot{Category: "Life", Importance: 0.5}
+			bySession[m.Context.SessionID] = s
+			order = append(order, m.Context.SessionID)
+		}
+		s.MemoryRefs = append(s.MemoryRefs, m.ID)
+		if told[m.ID] {
+			s.KeyPoints = append(s.KeyPoints, m.Speaker()+": "+m.Content)
+		}
+	}
+	for _, session := range order {
+		f.mustSnapshot(talk.User, *bySession[session])
+	}
 }

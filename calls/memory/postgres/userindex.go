@@ -242,6 +242,30 @@ func (v *view) ExtraPostings(ctx context.Context, term string, to []rank.Posting
 	return append(to, v.fetched[keyOf(term)].extras...), nil
 }
 
+// KeyPoints is part of [memory.UserIndex].
+func (v *view) KeyPoints(ctx context.Context, ids []string) (map[string][]string, error) {
+	if v.ended {
+		return nil, errEnded
+	}
+	uuids := make([][]byte, len(ids))
+	for i, id := range ids {
+		u, err := memory.UUIDOf(memory.SnapshotID, id)
+		if err != nil {
+			return nil, err
+		}
+		uuids[i] = u[:]
+	}
+	points := make(map[string][]string, len(ids))
+	err := v.conn.QueryRows(ctx, "SELECT id, body FROM memory_snapshot WHERE owner = $1 AND id = ANY($2)", []any{v.user, uuids}, func(scan func(...any) error) error {
+		var id string
+		var s memory.MemorySnapshot
+		err := scan(packed.ScanID{Kind: memory.SnapshotID, To: &id}, scanInto(&s, packed.DecodeSnapshot))
+		points[id] = s.KeyPoints
+		return err
+	})
+	return points, err
+}
+
 // Load is part of [memory.UserIndex].
 func (v *view) Load(ctx context.Context, seqs []uint32) ([]memory.BaseMemory, error) {
 	rids := make([]int64, len(seqs))

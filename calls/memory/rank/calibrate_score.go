@@ -20,6 +20,9 @@ const (
 	weightStrength = 5
 	weightNamed    = 0.8
 	weightRatio    = 4
+	// weightExtra is how much of the words is expected in an extra text too, once it speaks of
+	// the memory. Without it, a snapshot would make all memories of its session more certain.
+	weightExtra = 0.5
 
 	// Where both count nothing. Of Chinese characters and pairs, fewer are found again.
 	coverOfWords, coverOfCharacters       = 0.6, 0.45
@@ -63,6 +66,10 @@ func (b *scoreboard) calibrateScores(r *Result, asked float64) {
 		full *= b.weightAlone()
 	} else {
 		full += weightPrevious*(memoryBM25.k1+1) + (weightNear+weightWide+b.sessionWeight)*(windowBM25.k1+1)
+	}
+	isInTalk := !b.ix.isAlone(&b.ix.entries[best.Seq])
+	if isInTalk && b.inExtra[best.Seq] {
+		full += weightExtra * (memoryBM25.k1 + 1)
 	}
 	strength := 0.0
 	if matched := float64(b.cells[best.Seq].matched); matched > 0 {

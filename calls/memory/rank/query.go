@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,10 @@ type Query struct {
 	Session int32
 	// Keep reports whether a memory may be found; nil admits all.
 	Keep func(seq uint32, e Entry) bool
+	// SpokenOf returns, by the ids of extra texts that have words of the query, the numbers of the
+	// memories of which those words speak; nil: a text speaks of all its memories. A text that is
+	// not in the answer speaks of none in particular.
+	SpokenOf func(ctx context.Context, a *Analysis, extras []Extra) (map[string][]uint32, error)
 	// Limit is the maximum number of hits.
 	Limit int
 }

@@ -1,7 +1,11 @@
 package rank
 
 import (
+	"cmp"
+	"context"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,9 +23,13 @@ type scoreboard struct {
 	sessionFrequencies []float32
 	touchedSessions    []int32
 	extraScores        map[uint32]float64
-	average            float64
-	averageWindows     [2]float64
-	averageSession     float64
+	// spokenOf are the memories of which extra texts speak, by the number of the text; nil: each
+	// speaks of all its memories. inExtra are those that have a score by that.
+	spokenOf       map[uint32][]uint32
+	inExtra        map[uint32]bool
+	average        float64
+	averageWindows [2]float64
+	averageSession float64
 }
 
 // entryScore is the score of one entry so far. It is small, because a user may have a
@@ -79,7 +87,7 @@ func newScoreboard(ix *Index) *scoreboard {
 	b.cells = resizeZeroed(b.cells, len(ix.entries))
 	b.touched, b.touchedWindows = resizeZeroed(b.touched, len(ix.entries))[:0], resizeZeroed(b.touchedWindows, len(ix.entries))[:0]
 	b.sessionScores, b.sessionFrequencies = resizeZeroed(b.sessionScores, len(ix.sessions)), resizeZeroed(b.sessionFrequencies, len(ix.sessions))
-	b.extraScores = map[uint32]float64{}
+	b.extraScores, b.inExtra, b.spokenOf = map[uint32]float64{}, map[uint32]bool{}, nil
 	live := float64(ix.live)
 	b.average = max(float64(ix.total)/live, 1)
 	inTalks := 0.0
@@ -111,6 +119,7 @@ func (b *scoreboard) release() {
 	}
 	clear(b.sessionScores)
 	b.term, b.touched, b.ix, b.extraScores = 0, b.touched[:0], nil, nil
+	b.spokenOf, b.inExtra = nil, nil
 	b.returnToPool()
 }
 
@@ -199,21 +208,72 @@ func (b *scoreboard) scoreWindows(l termPostings) {
 	b.touchedWindows, b.touchedSessions = b.touchedWindows[:0], b.touchedSessions[:0]
 }
 
+// extraScore returns the score of a term in an extra text, before the weight of that.
+func (b *scoreboard) extraScore(l *termPostings, p Posting, x *Extra) float64 {
+	average := float64(b.ix.extraLen) / float64(max(b.ix.texts, 1))
+	return l.idf * memoryBM25.termWeight(p.frequency(), float64(x.Len), max(average, 1))
+}
+
+// chooseExtras asks of which memories the extra texts speak that have most of the query.
+func (b *scoreboard) chooseExtras(ctx context.Context, q *Query, r *Result, lists []termPostings) error {
+	if q.SpokenOf == nil {
+		return nil
+	}
+	b.spokenOf = map[uint32][]uint32{}
+	scores := map[uint32]float64{}
+	for i := range lists {
+		for _, p := range lists[i].extra {
+			if int(p.Seq()) < len(b.ix.Extras) {
+				scores[p.Seq()] += b.extraScore(&lists[i], p, &b.ix.Extras[p.Seq()])
+			}
+		}
+	}
+	best := slices.SortedFunc(maps.Keys(scores), func(x, y uint32) int { return cmp.Or(cmp.Compare(scores[y], scores[x]), cmp.Compare(x, y)) })
+	best = best[:min(len(best), maxExtras)]
+	if len(best) == 0 {
+		return nil
+	}
+	extras := make([]Extra, len(best))
+	for i, number := range best {
+		extras[i] = b.ix.Extras[number]
+	}
+	found, err := q.SpokenOf(ctx, &r.Analysis, extras)
+	for i, number := range best {
+		b.spokenOf[number] = found[extras[i].ID]
+	}
+	return err
+}
+
+const (
+	// maxExtras bounds the extra texts of which it is asked what they speak of.
+	maxExtras = 32
+	// weightUnspoken is how much the words of an extra text count, at the most, for memories of
+	// which it is not known to speak. They put these in order, below the default cut.
+	weightUnspoken = 0.3
+)
+
 // addExtras adds the score of a term in the extra texts. Of several texts about a
 // memory, the best counts.
 func (b *scoreboard) addExtras(l termPostings) {
 	ix := b.ix
-	average := float64(ix.extraLen) / float64(max(ix.texts, 1))
 	best := map[uint32]float64{}
 	for _, p := range l.extra {
 		if int(p.Seq()) >= len(ix.Extras) {
 			continue
 		}
 		x := &ix.Extras[p.Seq()]
-		score := x.Weight * l.idf * memoryBM25.termWeight(p.frequency(), float64(x.Len), max(average, 1))
-		for _, n := range x.Refs {
+		refs, weight, isSpokenOf := x.Refs, x.Weight, true
+		if b.spokenOf != nil {
+			refs = b.spokenOf[p.Seq()]
+			if len(refs) == 0 {
+				refs, weight, isSpokenOf = x.Refs, min(x.Weight, weightUnspoken), false
+			}
+		}
+		score := weight * b.extraScore(&l, p, x)
+		for _, n := range refs {
 			if int(n) < len(ix.entries) && !ix.entries[n].Deleted {
 				best[n] = max(best[n], score)
+				b.inExtra[n] = b.inExtra[n] || isSpokenOf
 			}
 		}
 	}
@@ -279,7 +339,7 @@ func (b *scoreboard) pickBest(q *Query, r *Result, only *onlyBoosts) {
 			continue
 		}
 		fit, within := a.dateMatch(e.Time, q.Now.Location())
-		h := Hit{Seq: n, Date: fit, Timed: a.When && e.Timed, InWindow: b.cells[n].windows > 0, InExtra: b.extraScores[n] > 0}
+		h := Hit{Seq: n, Date: fit, Timed: a.When && e.Timed, InWindow: b.cells[n].windows > 0, InExtra: b.inExtra[n]}
 		h.BySpeaker = e.Speaker >= 0 && said[e.Speaker]
 		boost := 1.0
 		if h.BySpeaker {

@@ -37,7 +37,7 @@ type Hit struct {
 	// query asks for a time and the memory mentions one, and InWindow whether the memories
 	// around it, itself included, have words of the query.
 	BySpeaker, Timed, InWindow bool
-	// InExtra reports whether an extra text about the memory has words of the query.
+	// InExtra reports whether an extra text has words of the query where it speaks of the memory.
 	InExtra bool
 }
 
@@ -120,6 +120,10 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 		}
 	}
 	b := newScoreboard(ix)
+	if err := b.chooseExtras(ctx, q, r, lists); err != nil {
+		b.release()
+		return nil, err
+	}
 	b.sessionWeight = interpolateShare(r.Analysis.spacelessShare(), weightSession, weightSessionOfCharacters)
 	defer b.release()
 	asked := 0.0

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 
@@ -161,6 +162,27 @@ func (v *view) readLists(ctx context.Context, query, term string, to []rank.Post
 		return err
 	})
 	return to, err
+}
+
+// KeyPoints returns the key points of snapshots; what is not there has none.
+func (v *view) KeyPoints(_ context.Context, ids []string) (map[string][]string, error) {
+	points := make(map[string][]string, len(ids))
+	for _, id := range ids {
+		u, err := memory.UUIDOf(memory.SnapshotID, id)
+		if err != nil {
+			return nil, err
+		}
+		var bad error
+		_, err = v.conn.QueryRow("SELECT body FROM snapshot WHERE user = ? AND id = ?", []any{v.user, u[:]}, packed.ScanJSON{Use: func(body value.Value) {
+			var s memory.MemorySnapshot
+			s, bad = packed.DecodeSnapshot(body)
+			points[id] = s.KeyPoints
+		}})
+		if err := cmp.Or(err, bad); err != nil {
+			return nil, err
+		}
+	}
+	return points, nil
 }
 
 func (v *view) Load(_ context.Context, seqs []uint32) ([]memory.BaseMemory, error) {
