@@ -8,14 +8,32 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// CheckScope refuses a call in a flow without a user: memories without a user would be
-// shared by everybody who names none. A call that runs alone may have none. It refuses names
-// with control characters, too. The error is an [*calls.Error] of kind Invalid.
+// CheckScope refuses a call without a user: memories without a user would be shared by everybody
+// who names none. It refuses names with control characters, too. The error is an [*calls.Error]
+// of kind Invalid.
 func CheckScope(vars *calls.Vars) error {
-	if vars.Scope.IsNone() && vars.Run.ID != "" {
-		return calls.Errorf(calls.Invalid, "the flow names no user whose memories would be meant").
-			WithHint(`write memory: {user: "{{ run.user }}"} in the flow, and name the user of the run, as run --user does`)
+	if !vars.Scope.IsNone() {
+		return checkNames(vars)
 	}
+	if vars.Run.ID == "" {
+		return calls.Errorf(calls.Invalid, "no user is named whose memories are meant").
+			WithHint("name one: --user of scheduler call, or user in the vars of a request")
+	}
+	return calls.Errorf(calls.Invalid, "the flow names no user whose memories would be meant").
+		WithHint(`write memory: {user: "{{ run.user }}"} in the flow, and name the user of the run, as run --user does`)
+}
+
+// CheckScopeOfSave is [CheckScope] for a call that only saves: alone, it may save for no user, as
+// `scheduler memory add` does.
+func CheckScopeOfSave(vars *calls.Vars) error {
+	if vars.Run.ID == "" {
+		return checkNames(vars)
+	}
+	return CheckScope(vars)
+}
+
+// checkNames refuses names of the scope that could not be shown as they are.
+func checkNames(vars *calls.Vars) error {
 	return cmp.Or(CheckUser(vars.Scope.User), CheckLine("memory.user", vars.Scope.User), CheckLine("memory.session", vars.Scope.Session))
 }
 

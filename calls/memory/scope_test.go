@@ -12,10 +12,15 @@ import (
 // A user of white space only is like none: a template has rendered to nothing.
 func TestCheckScope(t *testing.T) {
 	for user, ok := range map[string]bool{"": false, " \t\n": false, "ann\xff": false, "ann\tb": false, "ann\nb": false, "ann": true, "安 妮": true} {
-		vars := &calls.Vars{Scope: calls.Scope{User: user}}
-		vars.Run.ID = "run"
-		if err := memory.CheckScope(vars); (err == nil) != ok || err != nil && calls.KindOf(err) != calls.Invalid {
-			t.Errorf("the user %q: %v", user, err)
+		for _, run := range []string{"run", ""} {
+			vars := &calls.Vars{Scope: calls.Scope{User: user}, Run: calls.Run{ID: run}}
+			if err := memory.CheckScope(vars); (err == nil) != ok || err != nil && calls.KindOf(err) != calls.Invalid {
+				t.Errorf("the user %q in run %q: %v", user, run, err)
+			}
+			mayBeNone := run == "" && strings.TrimSpace(user) == "" && !strings.ContainsAny(user, "\t\n")
+			if err := memory.CheckScopeOfSave(vars); (err == nil) != (ok || mayBeNone) {
+				t.Errorf("saving for the user %q in run %q: %v", user, run, err)
+			}
 		}
 	}
 }

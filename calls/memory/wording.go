@@ -55,5 +55,7 @@ var _ = wording.Add(wording.Catalog{
 	`there is no memory store here`:                             `此处没有记忆库`,
 
 	`write memory: {user: "{{ run.user }}"} in the flow, and name the user of the run, as run --user does`: `请在流程中写 memory: {user: "{{ run.user }}"}，并指明运行的用户，例如用 run --user`,
+	`no user is named whose memories are meant`:                                                            `没有指明使用谁的记忆`,
+	`name one: --user of scheduler call, or user in the vars of a request`:                                 `请指明用户：scheduler call 的 --user，或请求 vars 中的 user`,
 	`the flow names no user whose memories would be meant`:                                                 `流程没有指明用户，无法确定使用谁的记忆`,
 })

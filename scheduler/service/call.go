@@ -146,7 +146,9 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	if env.LLM != nil && r.wrap != nil {
 		env.LLM = r.wrap(env.LLM)
 	}
-	env.Memory = c.service.memories
+	if c.def.Info.UsesMemory || !vars.Scope.IsNone() { // without a user, input has no memories
+		env.Memory = c.service.memories
+	}
 	env.Calls = directCalls{env}
 	env.Vars = vars
 	warnings := &collectedWarnings{}

@@ -71,7 +71,7 @@ func TestRecent(t *testing.T) {
 		}
 		input, err := call.Init(t.Context(), env.Vars)
 		if err != nil {
-			t.Fatal(err)
+			return value.Value{}, err
 		}
 		return callstest.CollectOutput(call.Exec(t.Context(), env, input))
 	}
@@ -102,8 +102,11 @@ func TestRecent(t *testing.T) {
 			checkOrigins(t, got, i, id)
 		}
 	}
+	if _, err := run(calls.Scope{Session: "main"}); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("without a user: %v", err)
+	}
 	env.Memory = memory.NewLazy(broken)
-	if _, err := run(calls.Scope{}); err == nil {
+	if _, err := run(calls.Scope{User: "ann"}); err == nil {
 		t.Error("a broken store gives turns")
 	}
 }

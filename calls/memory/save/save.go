@@ -103,7 +103,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 		ID: p.ID, Content: p.Content, Timestamp: vars.Now,
 		Context: memory.Context{UserID: vars.Scope.User, SessionID: vars.Scope.Session, Other: p.Context},
 	}
-	if err := memory.CheckScope(vars); err != nil {
+	if err := memory.CheckScopeOfSave(vars); err != nil {
 		return Input{}, err
 	}
 	if err := setContext(&m, p.Context); err != nil {

@@ -11,6 +11,7 @@ import (
 // Memory is the settings of the memory store.
 type Memory struct {
 	Mirror     string     `json:"mirror,omitempty"`
+	Log        string     `json:"log,omitempty" enum:"debug|warn"`
 	Snapshot   Snapshot   `json:"snapshot,omitempty"`
 	Embeddings Embeddings `json:"embeddings,omitempty"`
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -24,6 +25,11 @@ func (rt *Runtime) OpenMemory(ctx context.Context, o service.MemoryOptions) (*me
 	if err != nil {
 		return nil, err
 	}
+	log := terminal.NewWarningLog(rt.log, terminal.Language(rt.settings.DefaultLanguage()))
+	if rt.settings.Memory.Log == "debug" {
+		log = rt.NewLog(slog.LevelDebug)
+	}
+	store = memory.NewLogged(store, log)
 	p := rt.newProcessor(store, o.Clock)
 	if dir := rt.settings.Memory.Mirror; dir != "" && !o.Temporary {
 		mirror, err := archive.NewMirror(ctx, store, dir, p.Log)
