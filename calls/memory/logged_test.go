@@ -45,7 +45,10 @@ func TestLogged(t *testing.T) {
 			_, err := manager.AddMemory(t.Context(), memory.BaseMemory{Content: "hush", Context: memory.Context{UserID: "ann"}})
 			return err
 		}, []string{"level=DEBUG", "method=SaveMemories", "created=1"}},
-		{"the manager loads", func() error { _, err := manager.GetMemory(t.Context(), memory.NewID(memory.MemoryID, march)); return err }, []string{"level=DEBUG", "method=LoadMemory", "found=false"}},
+		{"the manager loads", func() error {
+			_, err := manager.GetMemory(t.Context(), memory.NewID(memory.MemoryID, march))
+			return err
+		}, []string{"level=DEBUG", "method=LoadMemory", "found=false"}},
 		{"the cleanup", func() error {
 			_, err := memory.CleanupOldMemories(t.Context(), logged, memory.Selection{Users: memory.User("ann")}, 1, march)
 			return err
