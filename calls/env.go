@@ -226,6 +226,9 @@ func (e *Env) Say(format string, args ...any) string {
 	return wording.SayIn(e.language(), format, args...)
 }
 
+// TextOf returns a message in the language of the run.
+func (e *Env) TextOf(message wording.Text) string { return message.In(e.language()) }
+
 // HintOf returns the hint of an error in the language of the run.
 func (e *Env) HintOf(err error) string { return HintIn(err, e.language()) }
 

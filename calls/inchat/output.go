@@ -13,7 +13,8 @@ import (
 // thousands of messages and entries.
 func (b *builder) buildOutput(messages []message) value.Value {
 	list := make([]value.Value, len(messages))
-	for i, m := range messages {
+	for i := range messages {
+		m := &messages[i]
 		out := value.NewMap(3 + m.others.Len())
 		out.Set("role", value.OfString(m.role))
 		if m.hasParts() {
@@ -69,7 +70,7 @@ func (b *builder) fillSlots() *value.Map {
 // source returns where a message comes from: _build_source_for_history,
 // _build_source_for_preset and _build_source_for_wb of the documents in one. The id of a
 // world-book entry is its wb_id there.
-func (m message) source() value.Value {
+func (m *message) source() value.Value {
 	c := m.entry
 	if c == nil {
 		s := value.NewMap(3)
@@ -104,7 +105,7 @@ func (m message) source() value.Value {
 
 // part returns the entry's line in the trace, a calls.Part.
 func (c *candidate) part(env *calls.Env) value.Value {
-	p := value.NewMap(11)
+	p := value.NewMap(c.partSize())
 	p.Set("kind", value.OfString(c.kind))
 	p.Set("name", value.OfString(c.name))
 	text := ""
@@ -125,7 +126,7 @@ func (c *candidate) part(env *calls.Env) value.Value {
 	if c.slot != "" && !c.out {
 		reason = wording.Say("%s; in the slot %s", reason, c.slot)
 	}
-	p.Set("reason", value.OfString(env.Say("%s", reason)))
+	p.Set("reason", value.OfString(env.TextOf(reason)))
 	if c.code != "" {
 		p.Set("code", value.OfString(c.code))
 	}
@@ -135,14 +136,28 @@ func (c *candidate) part(env *calls.Env) value.Value {
 	return value.OfMap(p)
 }
 
+// partSize returns how many members [candidate.part] sets.
+func (c *candidate) partSize() int {
+	size := 8
+	if c.code != "" {
+		size++
+	}
+	if !c.out {
+		size += 2 // message or at, and origins
+	}
+	return size
+}
+
 // historyParts returns the parts of the messages that are of the history.
 func historyParts(messages []message, reason string) value.Value {
-	var parts []value.Value
-	for i, m := range messages {
+	parts := make([]value.Value, 0, len(messages))
+	said := value.OfString(reason)
+	for i := range messages {
+		m := &messages[i]
 		if m.entry != nil || m.content == "" {
 			continue
 		}
-		p := value.NewMap(9)
+		p := value.NewMap(10)
 		p.Set("kind", value.OfString("")) // passed on
 		p.Set("name", value.OfString(""))
 		p.Set("message", value.OfInt(int64(i)))
@@ -151,7 +166,7 @@ func historyParts(messages []message, reason string) value.Value {
 		p.Set("text", value.OfString(""))
 		p.Set("tokens", value.OfInt(0))
 		p.Set("included", value.OfBool(true))
-		p.Set("reason", value.OfString(reason))
+		p.Set("reason", said)
 		p.Set("origins", m.sources())
 		parts = append(parts, value.OfMap(p))
 	}
@@ -168,7 +183,7 @@ func (c *candidate) origins() value.Value {
 
 // sources returns the [calls.Origin] list of a message of the history: its content, or the
 // JSON of that.
-func (m message) sources() value.Value {
+func (m *message) sources() value.Value {
 	if m.origins != nil {
 		return value.Must(m.origins)
 	}
@@ -183,7 +198,7 @@ func (m message) sources() value.Value {
 
 // originOf returns a list of one [calls.Origin], that of a whole text.
 func originOf(pointer string, size int, computed bool) value.Value {
-	o := value.NewMap(4)
+	o := value.NewMap(3)
 	o.Set("start", value.OfInt(0))
 	o.Set("end", value.OfInt(int64(size)))
 	o.Set("pointer", value.OfString(pointer))

@@ -164,24 +164,26 @@ func stripMethod(left, right bool) *Def {
 // argument of c, or without the white space there where that is absent or none.
 func stripText(m *pyvalue.Run, in pyvalue.Val, c *call, left, right bool) (pyvalue.Val, error) {
 	s, _ := in.AsString()
-	cut := pyvalue.IsSpace
+	trimLeft, trimRight := pyvalue.TrimLeftSpace, pyvalue.TrimRightSpace
 	if c.hasArg(0) && !c.args[0].IsNone() {
 		chars, err := c.stringArg(0, "")
 		if err != nil {
 			return pyvalue.None, err
 		}
-		cut = func(r rune) bool { return strings.ContainsRune(chars, r) }
+		cut := func(r rune) bool { return strings.ContainsRune(chars, r) }
+		trimLeft = func(s string) string { return strings.TrimLeftFunc(s, cut) }
+		trimRight = func(s string) string { return strings.TrimRightFunc(s, cut) }
 		if err := m.CountSteps(len(s) * len(chars) >> 8); err != nil {
 			return pyvalue.None, err
 		}
 	}
 	offset := 0
 	if left {
-		offset = len(s) - len(strings.TrimLeftFunc(s, cut))
+		offset = len(s) - len(trimLeft(s))
 	}
 	s = s[offset:]
 	if right {
-		s = strings.TrimRightFunc(s, cut)
+		s = trimRight(s)
 	}
 	return in.SubText(offset, s), nil
 }

@@ -40,6 +40,9 @@ func (m *Run) PrintedText(v Val) (string, error) {
 	if s, ok := v.AsString(); ok {
 		return s, nil
 	}
+	if i, ok := v.V.Int(); ok && v.Py() == nil { // such as loop.index
+		return strconv.FormatInt(i, 10), nil
+	}
 	p := printer{max: fault.MaxBytes}
 	p.addValue(v)
 	if p.err != nil {
@@ -302,6 +305,32 @@ func appendEscaped(b []byte, r rune) []byte {
 func IsSpace(r rune) bool {
 	isSeparator := 0x1c <= r && r <= 0x1f
 	return isSeparator || unicode.IsSpace(r)
+}
+
+// TrimLeftSpace returns a text without the white space at its beginning.
+func TrimLeftSpace(s string) string {
+	for i := range len(s) {
+		switch {
+		case s[i] >= utf8.RuneSelf:
+			return strings.TrimLeftFunc(s[i:], IsSpace)
+		case !IsSpace(rune(s[i])):
+			return s[i:]
+		}
+	}
+	return ""
+}
+
+// TrimRightSpace returns a text without the white space at its end.
+func TrimRightSpace(s string) string {
+	for n := len(s); n > 0; n-- {
+		switch {
+		case s[n-1] >= utf8.RuneSelf:
+			return strings.TrimRightFunc(s[:n], IsSpace)
+		case !IsSpace(rune(s[n-1])):
+			return s[:n]
+		}
+	}
+	return ""
 }
 
 // QuoteText returns a text as a string literal of Python's.
