@@ -44,6 +44,9 @@ func (s *Server) registerMetrics() {
 	observer.Gauge("scheduler_sse_clients", "Streams of events that are open.", func() float64 { return float64(s.limits.streams.Load()) })
 	waiting := &waitingRuns{service: s.options.Service}
 	observer.Gauge("scheduler_waiting_runs", "Runs in the journal that wait for values.", waiting.count)
+	counted := &triggerCounts{store: s.options.Store}
+	observer.Gauge("scheduler_paused_schedules", "Schedules that are paused.", func() float64 { paused, _ := counted.count(); return float64(paused) })
+	observer.Gauge("scheduler_failed_fires", "Fires of the last 30 days that could not begin their runs.", func() float64 { _, failed := counted.count(); return float64(failed) })
 	addEndpoint(s, endpoint{
 		method: http.MethodGet, path: "/metrics", id: "get-metrics", summary: "Get the metrics of the server, in the text format of Prometheus", scope: store.Metrics,
 		media: []string{"text/plain"},
@@ -56,6 +59,28 @@ func (s *Server) registerMetrics() {
 			observer.Handler().ServeHTTP(w, r)
 		}}, nil
 	})
+}
+
+// triggerCounts counts the triggers that begin no runs. It is safe for concurrent use.
+type triggerCounts struct {
+	store *store.Store
+
+	mu             sync.Mutex // guards what follows
+	counted        time.Time
+	paused, failed int
+}
+
+// count returns how many schedules are paused, and how many fires could not begin their runs, now or a moment ago.
+func (c *triggerCounts) count() (paused, failed int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.counted) >= time.Second {
+		paused, failed, err := c.store.CountTriggers(context.Background())
+		if err == nil { // readiness tells of a store that cannot be read
+			c.counted, c.paused, c.failed = time.Now(), paused, failed
+		}
+	}
+	return c.paused, c.failed
 }
 
 // waitingRuns counts the runs of all users that wait. It is safe for concurrent use.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/callnode/scheduler/scheduler/server/notify"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/server/triggers"
 )
@@ -133,8 +134,21 @@ func (s *Server) setPaused(ctx context.Context, id string, paused bool) (*body[*
 	if err := s.options.Store.PauseSchedule(ctx, one.ID, paused); err != nil {
 		return nil, err
 	}
+	if paused {
+		s.options.Log.Warn("a schedule is paused: it begins no runs until it is resumed", "schedule", one.ID, "by", requestOf(ctx).caller.token.Name)
+		s.announceTrigger(ctx, notify.TriggerChange{Trigger: one.ID, Flow: one.Flow.ID, User: one.User, State: "paused", Key: requestOf(ctx).id})
+	} else {
+		s.options.Log.Info("a schedule goes on", "schedule", one.ID)
+	}
 	item, err := s.describeSchedule(ctx, one)
 	return &body[*scheduleBody]{item}, err
+}
+
+// announceTrigger tells the URLs of the settings of a trigger.
+func (s *Server) announceTrigger(ctx context.Context, c notify.TriggerChange) {
+	if err := s.notifier.AnnounceTrigger(ctx, c); err != nil {
+		s.options.Log.Error("notifying of a trigger", "trigger", c.Trigger, "error", err)
+	}
 }
 
 // firedBody is the run that a trigger has started.

@@ -51,6 +51,7 @@ func New(o Options) (*Server, error) {
 	s.feed = newFeed(o.Service)
 	s.notifier = notify.New(notify.Options{
 		Targets: o.Notify, Service: o.Service, Store: o.Store, Log: o.Log, Client: o.Client, Clock: o.Clock,
+		IsStuck: func(ctx context.Context, info *journal.RunInfo) (bool, error) { return s.dispatcher.IsStuck(ctx, info) },
 	})
 	s.dispatcher = o.Service.NewDispatcher(s.observeRuns(service.DispatcherOptions{
 		Limits: o.Limits, Recover: o.Recover, GiveUpAfter: o.GiveUpAfter, Clock: o.Clock, On: o.On, Log: o.Log, Changed: func(run string) {
@@ -66,6 +67,9 @@ func New(o Options) (*Server, error) {
 	s.hosts = newHostCheck("", o.Hosts)
 	s.triggers = triggers.New(triggers.Options{
 		Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log, Clock: o.Clock, Secret: o.Secret, Language: o.Language,
+		Announce: func(ctx context.Context, f triggers.Failure) {
+			s.announceTrigger(ctx, notify.TriggerChange{Trigger: f.Trigger, Flow: f.Flow, User: f.User, State: "failed", Reason: s.folders.Hide(f.Reason), Key: f.Key})
+		},
 	})
 	s.openai = openai.New(openai.Options{
 		Settings: o.OpenAI, Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log, Folders: s.folders,

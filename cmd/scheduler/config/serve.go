@@ -60,7 +60,7 @@ type Notify struct {
 }
 
 // states returns the states that notifications may be about.
-func (Notify) states() []string { return []string{"waiting", "failed", "finished"} }
+func (Notify) states() []string { return []string{"waiting", "failed", "finished", "stuck", "trigger"} }
 
 // check refuses a URL that cannot be told, or of nothing.
 func (n *Notify) check(at string) error {

@@ -33,7 +33,7 @@ func TestServeSettings(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`serve: {notify: [{url: example.com, on: [waiting], secret_env: KEY}]}`:                       "this is not a URL",
-		`serve: {notify: [{url: "https://example.com", on: [], secret_env: KEY}]}`:                    "no state is named (use waiting, failed, finished)",
+		`serve: {notify: [{url: "https://example.com", on: [], secret_env: KEY}]}`:                    "no state is named (use waiting, failed, finished, stuck, trigger)",
 		`serve: {notify: [{url: "https://example.com", on: [finishd], secret_env: KEY}]}`:             `did you mean "finished"?`,
 		`serve: {notify: [{url: "https://example.com", on: [waiting]}]}`:                              "secret_env",
 		`serve: {notify: [{url: "https://example.com", url_env: U, on: [waiting], secret_env: KEY}]}`: "settings.yaml:1:56: serve.notify[0].url_env: url and url_env are both given",

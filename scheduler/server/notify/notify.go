@@ -27,10 +27,18 @@ import (
 	"github.com/callnode/scheduler/scheduler/trigger"
 )
 
+// What targets may be told of beside the states of runs.
+const (
+	// OnStuck is a run that pauses because it was taken up in vain again and again.
+	OnStuck journal.RunStatus = "stuck"
+	// OnTrigger is a trigger that is paused, or that could not begin its run.
+	OnTrigger journal.RunStatus = "trigger"
+)
+
 // Target is a URL that is told of runs. It comes from the settings and does not change.
 type Target struct {
 	URL string
-	// On are the states that it is told of.
+	// On are the states of runs that it is told of, and [OnStuck] and [OnTrigger].
 	On []journal.RunStatus
 	// Secret signs the messages, as [trigger.SignStandard] wants it.
 	Secret string
@@ -60,6 +68,8 @@ type Options struct {
 	Log     *slog.Logger
 	// Client sends the messages; it decides which hosts are reached.
 	Client *http.Client
+	// IsStuck reports whether a run is in the state [OnStuck]; nil: none is.
+	IsStuck func(context.Context, *journal.RunInfo) (bool, error)
 	// Clock is the present; nil is the clock of the machine.
 	Clock func() time.Time
 }
@@ -196,26 +206,71 @@ func (n *Notifier) storeMessages(ctx context.Context, info *journal.RunInfo) err
 	if !service.IsServerRun(info) {
 		return nil
 	}
+	state := info.State
+	if n.IsStuck != nil {
+		isStuck, err := n.IsStuck(ctx, info)
+		if err != nil {
+			return wording.Errorf("run %s: %w", info.ID, err)
+		}
+		if isStuck {
+			state = OnStuck
+		}
+	}
+	key := fmt.Sprintf("%s %d %s", info.ID, info.LastSeq, state)
+	err := n.addMessages(ctx, state, key, func() ([]byte, error) { return n.describe(ctx, info, state) })
+	if err != nil {
+		return wording.Errorf("run %s: %w", info.ID, err)
+	}
+	return nil
+}
+
+// addMessages stores a message for each target that is told of a state. key names what is told, so that it is told once.
+func (n *Notifier) addMessages(ctx context.Context, state journal.RunStatus, key string, describe func() ([]byte, error)) error {
 	for i := range n.Targets {
 		target := &n.Targets[i]
-		if !slices.Contains(target.On, info.State) {
+		if !slices.Contains(target.On, state) {
 			continue
 		}
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s %s", info.ID, info.LastSeq, info.State, target.URL))
-		body, err := n.describe(ctx, info)
+		sum := sha256.Sum256([]byte(key + " " + target.URL))
+		body, err := describe()
 		if err == nil {
 			err = n.Store.AddMessage(ctx, &store.Message{ID: "msg_" + hex.EncodeToString(sum[:16]), Target: target.storedName(), Body: body})
 		}
 		if err != nil {
-			return wording.Errorf("run %s: %w", info.ID, err)
+			return err
 		}
 	}
 	return nil
 }
 
+// TriggerChange is what has become of a trigger, for those who look after the server. Its maker fills it in.
+type TriggerChange struct {
+	// Trigger is FLOW:ID, or FLOW where all triggers of a flow are meant; User is whose runs they begin.
+	Trigger, Flow, User string
+	// State is paused or failed, Reason why.
+	State, Reason string
+	// Key tells changes of a trigger apart.
+	Key string
+}
+
+// AnnounceTrigger stores the messages about a trigger.
+func (n *Notifier) AnnounceTrigger(ctx context.Context, c TriggerChange) error {
+	return n.addMessages(ctx, OnTrigger, "trigger "+c.Trigger+" "+c.State+" "+c.Key, func() ([]byte, error) {
+		data := value.Pairs("trigger", c.Trigger, "flow", c.Flow, "state", c.State)
+		for _, one := range []struct{ name, text string }{{"owner", c.User}, {"reason", c.Reason}} {
+			if one.text != "" {
+				data.Set(one.name, value.OfString(one.text))
+			}
+		}
+		return value.OfMap(value.Pairs(
+			"type", "trigger."+c.State, "timestamp", n.Clock().UTC().Format(time.RFC3339Nano), "data", value.OfMap(data),
+		)).AppendJSON(nil), nil
+	})
+}
+
 // describe returns the body of a message about a run.
-func (n *Notifier) describe(ctx context.Context, info *journal.RunInfo) ([]byte, error) {
-	data := value.Pairs("run", info.ID, "flow", info.Flow, "state", string(info.State))
+func (n *Notifier) describe(ctx context.Context, info *journal.RunInfo, state journal.RunStatus) ([]byte, error) {
+	data := value.Pairs("run", info.ID, "flow", info.Flow, "state", string(state))
 	for _, one := range []struct{ name, label string }{
 		{"owner", journal.LabelOwner}, {"session", journal.LabelSession}, {"origin", journal.LabelOrigin},
 	} {
@@ -231,7 +286,7 @@ func (n *Notifier) describe(ctx context.Context, info *journal.RunInfo) ([]byte,
 		data.Set("waiting", value.Must(waiting))
 	}
 	return value.OfMap(value.Pairs(
-		"type", "run."+string(info.State), "timestamp", info.UpdatedAt.UTC().Format(time.RFC3339Nano), "data", value.OfMap(data),
+		"type", "run."+string(state), "timestamp", info.UpdatedAt.UTC().Format(time.RFC3339Nano), "data", value.OfMap(data),
 	)).AppendJSON(nil), nil
 }
 

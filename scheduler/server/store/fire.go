@@ -80,6 +80,18 @@ func (s *Store) PauseSchedule(ctx context.Context, id string, paused bool) error
 	})
 }
 
+// CountTriggers returns how many schedules are paused, and how many of the fires that are kept could not begin their runs.
+func (s *Store) CountTriggers(ctx context.Context) (paused, failed int, err error) {
+	err = s.db.Read(ctx, func(c conn) error {
+		if _, err := c.QueryRow("SELECT count(*) FROM serve_schedule WHERE paused = 1", nil, &paused); err != nil {
+			return err
+		}
+		_, err := c.QueryRow("SELECT count(*) FROM serve_fire WHERE state = ?", []any{string(FireFailed)}, &failed)
+		return err
+	})
+	return paused, failed, err
+}
+
 // AddFire records a fire with its decision, once: added is false where the fire was known,
 // to this process or another. planned is false for one that the schedule does not have.
 func (s *Store) AddFire(ctx context.Context, f *Fire, planned bool) (added bool, err error) {

@@ -59,7 +59,7 @@ func (t *Triggers) Tick(ctx context.Context) error {
 			return err
 		}
 		t.known, t.readAt = schedulesOf(flows), now
-		t.warnOfErrorsLocked(flows)
+		t.warnOfErrorsLocked(ctx, flows)
 	}
 	var errs []error
 	for _, s := range t.known {
@@ -262,7 +262,11 @@ func (t *Triggers) settleGone(ctx context.Context, f *store.Fire) error {
 	if info != nil {
 		return t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
-	return t.Store.SetFire(ctx, f, store.FireFailed, t.say("the schedule is gone, or its flow has errors"))
+	reason := t.say("the schedule is gone, or its flow has errors")
+	t.Log.Error("a schedule could not start its run", "schedule", f.Schedule, "error", reason)
+	flowID, _, _ := strings.Cut(f.Schedule, ":")
+	t.Announce(ctx, Failure{Trigger: f.Schedule, Flow: flowID, Reason: reason, Key: f.Key})
+	return t.Store.SetFire(ctx, f, store.FireFailed, reason)
 }
 
 // begin begins the run of a fire that this process has recorded or claimed. A run of that id
@@ -316,6 +320,7 @@ func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (re
 		return nil, nil //nolint:nilerr // the fire is taken up again after claimTime
 	}
 	t.Log.Error("a schedule could not start its run", "schedule", s.ID, "error", err)
+	t.Announce(ctx, Failure{Trigger: s.ID, Flow: s.Flow.ID, User: s.User, Reason: wording.OfError(err).In(t.Language), Key: f.Key})
 	return err, t.Store.SetFire(ctx, f, store.FireFailed, err.Error())
 }
 

@@ -29,8 +29,18 @@ type Options struct {
 	Clock func() time.Time
 	// Secret returns the value of a secret; ok is false where the settings do not allow it.
 	Secret func(name string) (text string, ok bool)
+	// Announce tells those who look after the server that a trigger does not begin its runs; nil tells nobody.
+	Announce func(context.Context, Failure)
 	// Language is that of the reasons in the store.
 	Language string
+}
+
+// Failure is a trigger that could not begin a run, or all triggers of a flow that has errors.
+type Failure struct {
+	// Trigger is FLOW:ID; of all triggers of a flow it is FLOW.
+	Trigger, Flow, User, Reason string
+	// Key tells the failures of a trigger apart.
+	Key string
 }
 
 // Triggers starts runs by the triggers of flows. A server makes one with [New]; it is safe
@@ -49,6 +59,9 @@ type Triggers struct {
 func New(o Options) *Triggers {
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Announce == nil {
+		o.Announce = func(context.Context, Failure) {}
 	}
 	return &Triggers{Options: o, seen: map[string]time.Time{}, warned: map[string]string{}}
 }
@@ -102,7 +115,7 @@ var triggersKey = regexp.MustCompile(`(?m)^["']?triggers["']?\s*:`)
 
 // warnOfErrorsLocked tells of flows whose triggers do nothing because the flow has errors: once for
 // each text of such a flow.
-func (t *Triggers) warnOfErrorsLocked(flows []*service.LibraryFlow) {
+func (t *Triggers) warnOfErrorsLocked(ctx context.Context, flows []*service.LibraryFlow) {
 	for _, f := range flows {
 		if f.Flow != nil || !triggersKey.Match(f.Source) {
 			delete(t.warned, f.ID)
@@ -114,6 +127,7 @@ func (t *Triggers) warnOfErrorsLocked(flows []*service.LibraryFlow) {
 		t.warned[f.ID] = f.Hash
 		if problems := f.Problems.Errors(); len(problems) > 0 {
 			t.Log.Error("the triggers of a flow do nothing until its errors are mended", "flow", f.ID, "errors", len(problems), "first", problems[0].String())
+			t.Announce(ctx, Failure{Trigger: f.ID, Flow: f.ID, Reason: problems[0].Message, Key: f.Hash})
 		}
 	}
 }
