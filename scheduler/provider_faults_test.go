@@ -107,6 +107,25 @@ func TestProviderFaults(t *testing.T) {
 	}
 }
 
+// TestSnapshotAfterFault: a snapshot that a provider failed at is made by the next attempt of the step, and by a run that is resumed.
+func TestSnapshotAfterFault(t *testing.T) {
+	answers := slices.Repeat([]scripted.Answer{{Text: asking["snapshot"].good}}, 4)
+	for _, tt := range []struct{ name, retry string }{{"resumed", ""}, {"tried again", ", retry: {max_attempts: 2, initial_interval: 1ms}"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			main := scripted.New(append([]scripted.Answer{faults["500"]}, answers...)...)
+			flow := `{name: x, memory: {user: ann, session: s}, steps: [{id: a, call: memory-snapshot` + tt.retry + `}], outputs: {made: "{{ a.snapshots | length }}"}}`
+			r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), journaled(t), remembers(remembered(t, nil)), providers(map[string]llm.Provider{"usual": main}))
+			if tt.retry == "" {
+				failsAsProvider(t, r)
+				r = r.Resume(scheduler.Resumption{})
+			}
+			if r.Err != nil || r.Outputs.JSON() != `{"made":1}` {
+				t.Errorf("%v, %s", r.Err, r.Outputs)
+			}
+		})
+	}
+}
+
 // failsAsProvider wants a run that failed, that can be resumed, and that waits for nothing.
 func failsAsProvider(t *testing.T, r *schedulertest.Result) {
 	t.Helper()

@@ -155,6 +155,7 @@ type Report struct {
 	NotEmbedded   string   `json:"not_embedded,omitempty" doc:"Why others still wait for their vector."`
 
 	modelFailure error
+	failed       []*Job // those that the model provider failed at
 }
 
 // ModelFailure returns why a snapshot was postponed, if a model provider failed; nil otherwise.
@@ -175,8 +176,18 @@ func (p *SnapshotProcessor) Run(ctx context.Context, users Users, all bool) (Rep
 	return report, cmp.Or(err, <-embedded)
 }
 
-// makeSnapshots runs the jobs that are due.
-func (p *SnapshotProcessor) makeSnapshots(ctx context.Context, users Users, all bool, report *Report) error {
+// makeSnapshots runs the jobs that are due. With all, a user or a flow waits for them: those that a provider failed at are due at
+// once when it is asked again, as by a run that is resumed.
+func (p *SnapshotProcessor) makeSnapshots(ctx context.Context, users Users, all bool, report *Report) (err error) {
+	defer func() {
+		for _, job := range report.failed {
+			wait := jobWait(job)
+			if all {
+				wait = 0
+			}
+			err = cmp.Or(err, p.Store.Postpone(context.WithoutCancel(ctx), job, p.now().Add(wait)))
+		}
+	}()
 	for ctx.Err() == nil {
 		job, err := p.Store.Claim(ctx, Claim{
 			Now: p.now(), Users: users, All: all, Lease: lease,
@@ -216,7 +227,7 @@ func (p *SnapshotProcessor) runJob(ctx context.Context, job *Job, report *Report
 		}
 		return nil
 	}
-	wait := min(longestWait, firstWait<<min(job.Attempts, 10))
+	wait := jobWait(job)
 	if errors.Is(ctx.Err(), context.Canceled) { // not the model's fault, as its being slow is
 		wait = 0
 		job.Attempts--
@@ -224,11 +235,18 @@ func (p *SnapshotProcessor) runJob(ctx context.Context, job *Job, report *Report
 		report.Postponed++
 		if calls.KindOf(err) == calls.Provider {
 			report.modelFailure = err
+			report.failed = append(report.failed, job)
 		}
 		p.log().Warn("a snapshot is postponed", "user", job.User, "session", job.Session, "category", job.Category, "again after", wait, "error", err)
+		if calls.KindOf(err) == calls.Provider {
+			return nil // makeSnapshots gives it back
+		}
 	}
 	return errors.Join(ctx.Err(), p.Store.Postpone(context.WithoutCancel(ctx), job, p.now().Add(wait)))
 }
+
+// jobWait returns how long a job is postponed.
+func jobWait(job *Job) time.Duration { return min(longestWait, firstWait<<min(job.Attempts, 10)) }
 
 // generateSnapshot sets the result of a job.
 func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job, report *Report) error {
