@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -156,16 +157,20 @@ func (t *Takes) saveLocked() error {
 func (t *Takes) drop(one *take) (wasRecorded bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	isSame := func(other *take) bool { return other == one }
 	if !slices.Contains(t.recordings, one) {
 		return false
 	}
 	wasRecorded = !slices.Contains(t.fresh, one)
 	t.isStale = t.isStale || wasRecorded || !t.saved.IsZero()
+	t.removeLocked(one)
+	return wasRecorded
+}
+
+func (t *Takes) removeLocked(one *take) {
+	isSame := func(other *take) bool { return other == one }
 	t.recordings = slices.DeleteFunc(t.recordings, isSame)
 	t.byKey[one.slotKey()] = slices.DeleteFunc(t.byKey[one.slotKey()], isSame)
 	t.fresh = slices.DeleteFunc(t.fresh, isSame)
-	return wasRecorded
 }
 
 // findLocked returns the recording of a slot; nil: there is none.
@@ -187,7 +192,12 @@ func (t *Takes) findLocked(s slot) *take {
 func (t *Takes) claim(ctx context.Context, s slot) (one *take, done func(), err error) {
 	for {
 		t.mu.Lock()
-		if one := t.findLocked(s); one != nil {
+		one := t.findLocked(s)
+		if one != nil && one.failure != nil && t.config.Mode == Auto && !slices.Contains(t.fresh, one) { // it may answer now
+			t.removeLocked(one)
+			one = nil
+		}
+		if one != nil {
 			one.used = true
 			t.mu.Unlock()
 			return one, nil, nil
@@ -353,8 +363,24 @@ func (p *Player) IsPriced() bool {
 	return p.isPriced
 }
 
+// Fallible returns the player for a provider behind which another one is asked if it fails: its failures are recorded too, so that the
+// next one is asked in a replay. In mode [Auto] it is asked again.
+func (p *Player) Fallible() llm.Provider { return falliblePlayer{p} }
+
+type falliblePlayer struct{ *Player }
+
+// Chat plays the take of the repeat, or records it.
+func (p falliblePlayer) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return p.chat(ctx, req, true)
+}
+
 // Chat plays the take of the repeat, or records it.
 func (p *Player) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return p.chat(ctx, req, false)
+}
+
+// chat plays the take of the repeat, or records it; an answer that fails only with keepsFailure.
+func (p *Player) chat(ctx context.Context, req *llm.Request, keepsFailure bool) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		fail := func(err error) { yield(llm.Delta{}, p.newError(err)) }
 		if err := ctx.Err(); err != nil {
@@ -396,7 +422,7 @@ func (p *Player) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 				fail(errSecret)
 				return
 			}
-			p.recordTake(ctx, inner, req, r, hidden, yield)
+			p.recordTake(ctx, inner, req, r, hidden, keepsFailure, yield)
 		}
 	}
 }
@@ -479,7 +505,7 @@ func (p *Player) playTake(ctx context.Context, one *take, yield func(llm.Delta, 
 		}
 	}
 	if one.failure != nil {
-		yield(llm.Delta{}, one.failure.play(ctx, p.takes.config.Name))
+		yield(llm.Delta{}, one.failure.mapTexts(show.showText).play(ctx, p.takes.config.Name))
 	}
 }
 
@@ -503,10 +529,13 @@ func (p *Player) countTime(one *take) {
 	}
 }
 
-// recordTake passes on the answer of the inner provider, and keeps it when it is whole.
-func (p *Player) recordTake(ctx context.Context, inner llm.Provider, req *llm.Request, r recording, hidden secrets, yield func(llm.Delta, error) bool) {
+// recordTake passes on the answer of the inner provider, and keeps it when it is whole; one that fails only with keepsFailure.
+func (p *Player) recordTake(ctx context.Context, inner llm.Provider, req *llm.Request, r recording, hidden secrets, keepsFailure bool, yield func(llm.Delta, error) bool) {
 	began := time.Now()
 	for d, err := range inner.Chat(ctx, req) {
+		if err != nil && keepsFailure {
+			p.keepFailure(ctx, r, err, hidden)
+		}
 		if err == nil {
 			r.deltas = append(r.deltas, d)
 		}
@@ -526,6 +555,22 @@ func (p *Player) recordTake(ctx context.Context, inner llm.Provider, req *llm.Re
 	if err != nil {
 		yield(llm.Delta{}, p.newError(wording.Errorf("recording the answer: %w", err)))
 	}
+}
+
+// keepFailure records an answer that failed. If it cannot be written, the next record of the file tells.
+func (p *Player) keepFailure(ctx context.Context, r recording, failed error, hidden secrets) {
+	r.failure = newFailure(ctx, failed)
+	if r.failure == nil {
+		return
+	}
+	hider := newHider(hidden, p.takes.config.Secrets)
+	var err error
+	r.deltas, err = hider.hideDeltas(r.deltas)
+	if err != nil {
+		return
+	}
+	r.failure = r.failure.mapTexts(func(text string) string { return hider.hideText(value.OfString(text)) })
+	_ = p.takes.keep(&take{recording: r, order: p.order}) // Close writes it again
 }
 
 // missError returns the error of a request that is not recorded, and notes it.

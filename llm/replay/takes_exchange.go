@@ -83,3 +83,26 @@ func (t *Takes) IsEmpty() bool {
 	defer t.mu.Unlock()
 	return len(t.recordings) == 0
 }
+
+// StandIn returns the text that flows see as a secret which this machine does not have: as long as the secret was, if a recorded answer
+// has it.
+func (t *Takes) StandIn(name string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	found := shapeOfUnknown
+	for _, one := range t.recordings {
+		answer := value.NewMap(1)
+		if err := one.encodeAnswer(answer); err != nil {
+			continue
+		}
+		mapStrings(value.OfMap(answer), func(text string) string {
+			for _, groups := range markPattern.FindAllStringSubmatch(text, -1) {
+				if groups[1] == name {
+					found = shape(groups[2])
+				}
+			}
+			return text
+		})
+	}
+	return found.standIn(name)
+}

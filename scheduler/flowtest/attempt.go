@@ -193,6 +193,17 @@ func (a *attempt) findRecorded(e *scheduler.StepExecutor, guard *guard) error {
 	if takes != nil {
 		guard.hasTakes, guard.records = true, o.Mode == result.Record
 		tape.player = takes.Play(1, c.index)
+		given := e.Secrets
+		e.Secrets = func(name string) (string, bool) {
+			text, ok := "", false
+			if given != nil {
+				text, ok = given(name)
+			}
+			if text == "" && o.Mode == result.Replay { // what is played needs none
+				return takes.StandIn(name), true
+			}
+			return text, ok
+		}
 	}
 	if err := a.findRecordedRun(e, tape); err != nil {
 		return err

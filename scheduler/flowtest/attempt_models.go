@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/replay"
 )
 
 // providers returns the names of the providers that answer a flow or a step which has these under llm:
@@ -31,7 +32,7 @@ func (a *attempt) candidates(named []string) ([]llm.Candidate, error) {
 	}
 	list := make([]llm.Candidate, len(names))
 	for i, name := range names {
-		list[i] = llm.Candidate{Name: name, Model: o.Models.Model(name), Provider: a.sessions.provider(name), Tokens: a.of.suite.models.counter(name)}
+		list[i] = llm.Candidate{Name: name, Model: o.Models.Model(name), Provider: a.sessions.provider(name, i < len(names)-1), Tokens: a.of.suite.models.counter(name)}
 		list[i].Images = o.Models.Images != nil && o.Models.Images(name)
 	}
 	if run := a.sessions.recorded; run != nil { // its prompts have the pictures that its models saw
@@ -55,11 +56,11 @@ func (a *attempt) judge(names string) (llm.Provider, error) {
 		list = []string{""}
 	}
 	if len(list) == 1 {
-		return a.openJudge(list[0])
+		return a.openJudge(list[0], false)
 	}
 	chain := &judgeChain{}
-	for _, name := range list {
-		p, err := a.openJudge(name)
+	for i, name := range list {
+		p, err := a.openJudge(name, i < len(list)-1)
 		if err != nil {
 			return nil, err
 		}
@@ -71,11 +72,14 @@ func (a *attempt) judge(names string) (llm.Provider, error) {
 	return chain, nil
 }
 
-// openJudge returns one provider that judges.
-func (a *attempt) openJudge(name string) (llm.Provider, error) {
+// openJudge returns one provider that judges; hasNext is set if another one is asked if it fails.
+func (a *attempt) openJudge(name string, hasNext bool) (llm.Provider, error) {
 	p, err := a.sessions.open(name)
 	if err != nil {
 		return nil, err
+	}
+	if player, ok := p.(*replay.Player); ok && hasNext {
+		p = player.Fallible()
 	}
 	return observeProvider(name, p, a.judges), nil
 }

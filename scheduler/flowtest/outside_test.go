@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -58,6 +59,7 @@ cases:
   - {name: mocked, mocks: {get: {status: 200, body: {n: 7, auth: ""}}}, expect: [{output: reply, contains: "no. 7 "}]}
 `)
 	w := newWorld(t, open, outside)
+	w.options.Parallel = 1 // the first case is the first to ask
 	hidden := secret.NewSet(nil)
 	hidden.Add("hush-hush-4711-4711")
 	w.options.Hidden, w.options.Secrets = hidden, func() []replay.Secret { return []replay.Secret{{Name: "TOKEN", Text: "hush-hush-4711-4711"}} }
@@ -110,6 +112,48 @@ cases:
 	for _, want := range []string{"no recording of this request to http GET", "the nearest is recording 1", "+ url: " + server.URL + "/other", "--record to record it"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in:\n%s", want, got)
+		}
+	}
+}
+
+// TestRecordsFallback: a provider that failed, behind which the next one has answered, does so in a replay too; --record asks it again.
+func TestRecordsFallback(t *testing.T) {
+	isDead := true
+	asked := map[string]int{}
+	open := func(name string) (llm.Provider, error) {
+		asked[name]++
+		if name == "main" && isDead {
+			return scripted.New(slices.Repeat([]scripted.Answer{{Error: &llm.Error{Status: http.StatusUnauthorized, Message: "wrong key"}}}, 4)...), nil
+		}
+		return scripted.Texts("of "+name, "of "+name), nil
+	}
+	dir := unpack(t, `
+-- a.yaml --
+name: a
+llm: [main, judge]
+steps: [{id: say, call: chat, with: {user: hi}}]
+outputs: {reply: "{{ say.text }}", by: "{{ say.provider }}"}
+-- a.test.yaml --
+cases: [{name: one, until: end, expect: [{output: reply, starts_with: "of "}]}]
+`)
+	path := filepath.Join(dir, "a.test.yaml")
+	for i, tt := range []struct {
+		mode   result.Mode
+		isDead bool
+		asked  string
+		reply  string
+	}{
+		{result.Record, true, "map[judge:1 main:1]", "of judge"},
+		{result.Replay, true, "map[judge:1 main:1]", "of judge"},
+		{result.Record, false, "map[judge:1 main:2]", "of main"},
+		{result.Replay, false, "map[judge:1 main:2]", "of main"},
+	} {
+		isDead = tt.isDead
+		w := newWorld(t, open)
+		w.options.Mode = tt.mode
+		got := lines(t, w.run(t, w.load(t, dir, path)))
+		if fmt.Sprint(asked) != tt.asked || !strings.Contains(got, tt.reply) || !strings.Contains(got, `"passed":1`) {
+			t.Errorf("run %d, %s: asked %v\n%s", i, tt.mode, asked, got)
 		}
 	}
 }

@@ -30,10 +30,13 @@ func (m *models) newSessions(index, number int, meter *meter) *sessions {
 	return &sessions{models: m, meter: meter, number: number, order: index, players: map[string]*replay.Player{}, live: map[string]bool{}}
 }
 
-// provider returns who answers by the name of a provider.
-func (s *sessions) provider(name string) llm.Provider {
+// provider returns who answers by the name of a provider; hasNext is set if another one is asked if it fails.
+func (s *sessions) provider(name string, hasNext bool) llm.Provider {
 	return llm.Lazy(func() (llm.Provider, error) {
 		p, err := s.open(name)
+		if player, ok := p.(*replay.Player); ok && hasNext {
+			p = player.Fallible()
+		}
 		if err != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
