@@ -59,7 +59,7 @@ type Input struct {
 // remaining_schema.
 type Output struct {
 	SlotData        value.Value           `json:"slot_data" doc:"The data, with all that was found."`
-	RemainingSchema value.Value           `json:"remaining_schema" doc:"A schema of what is still missing or wrong: its properties are named by JSON pointers into slot_data. Empty where slot_data is valid."`
+	RemainingSchema value.Value           `json:"remaining_schema" type:"object" doc:"A schema of what is still missing or wrong: its properties are named by JSON pointers into slot_data. Empty where slot_data is valid."`
 	Sources         *value.Map            `json:"sources,omitempty" doc:"Where the values come from, by JSON pointer: known, model, function, user or default."`
 	Rejected        []processor.Rejection `json:"rejected,omitempty" doc:"What was answered and not taken."`
 	Warnings        []string              `json:"warnings,omitempty" doc:"What went wrong while asking."`

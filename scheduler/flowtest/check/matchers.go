@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -92,7 +93,28 @@ func (p *parser) reportUnknownKey(kind subjectKind, m member) {
 		return
 	}
 	known := append(matcherNames(kind), itemKeys...)
-	p.problems = append(p.problems, unknownName(at, "unknown matcher %q", m.name, known))
+	p.problems = append(p.problems, unknownMatcher(at, m.name, known))
+}
+
+// otherWords are names that matchers have in other programs, or that people try first.
+var otherWords = map[string]string{
+	"has": "contains", "include": "contains", "icontains": "contains", "is": "equals", "eq": "equals", "regex": "matches", "regexp": "matches", "pattern": "matches",
+	"rubric": "judge", "llm_rubric": "judge", "excludes": "leaves_out", "omits": "leaves_out", "only_in": "confined", "in_role": "confined", "role": "confined", "from": "includes", "source": "includes",
+}
+
+// unknownMatcher reports a name that no matcher has, with the one that was probably meant.
+func unknownMatcher(at flow.Position, name string, known []string) flow.Problem {
+	opposite, isNegated := strings.CutPrefix(strings.ReplaceAll(name, "-", "_"), "not_")
+	meant := otherWords[strings.ReplaceAll(name, "-", "_")]
+	switch {
+	case isNegated && slices.Contains(known, opposite):
+		return flow.NewProblem(at, wording.Say("unknown matcher %q", name), wording.Say("write not: {%s: ...}", opposite))
+	case slices.Contains(known, meant):
+		return flow.NewProblem(at, wording.Say("unknown matcher %q", name), wording.Of(fmt.Sprintf("did you mean %q?", meant)))
+	case value.DidYouMean(name, known) != "":
+		return unknownName(at, "unknown matcher %q", name, known)
+	}
+	return flow.NewProblem(at, wording.Say("unknown matcher %q", name), wording.Say("there are %s; scheduler help tests explains them", strings.Join(known, ", ")))
 }
 
 // parseMatcher reads one matcher; nil where something is wrong.

@@ -67,6 +67,8 @@ var _ = wording.Add(wording.Catalog{
 	"there is no case %q":                                                 "没有用例 %q",
 	"tokens has no bound":                                                 "tokens 没有界限",
 	"unknown event %q":                                                    "未知的事件 %q",
+	"write not: {%s: ...}":                                                "请写 not: {%s: ...}",
+	"there are %s; scheduler help tests explains them":                    "有 %s；scheduler help tests 有说明",
 	"unknown matcher %q":                                                  "未知的匹配器 %q",
 	"unknown name %q":                                                     "未知的名称 %q",
 	"unknown state %q":                                                    "未知的状态 %q",
