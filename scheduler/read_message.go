@@ -108,14 +108,15 @@ func (e *StepExecutor) readTyped(r *run, state *journal.RunState, w *journal.Wai
 }
 
 // mustBeRead reports whether a message that was taken for a value is to be read by a model all the same: any text fits the
-// place, and this one may be a question ("why?"), a refusal ("skip"), a sentence ("It is Lin") or several values. Once
-// a model has looked at such a text in vain it is the value, unless it plainly answers nothing.
+// place, and this one may be a question ("why?"), a refusal ("skip"), a sentence ("It is Lin") or several values. If a
+// model has found nothing in such a text, and it is said once more, it is the value, unless it plainly answers nothing.
 func mustBeRead(w *journal.WaitingFor, typed Answer, message string) bool {
 	place := w.Place(typed.Pointer)
 	if asked := w.AskedPlace(); asked.Pointer == typed.Pointer {
 		place = asked
 	}
-	return place.IsFreeText() && (!w.Unread || schema.IsNoAnswer(message) || schema.IsQuestion(message))
+	isSaidAgain := w.Unread && strings.TrimSpace(w.Said) == strings.TrimSpace(message)
+	return place.IsFreeText() && (!isSaidAgain || schema.IsNoAnswer(message) || schema.IsQuestion(message))
 }
 
 // ReadText finds the value that a text means to a schema, as people write it: a number, a date, yes or 是, the

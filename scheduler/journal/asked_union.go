@@ -72,7 +72,15 @@ func (w WaitingFor) discriminator(union value.Value) (name string, member value.
 			values, labels = append(values, only), append(labels, label)
 		}
 		if len(values) == len(branches) {
-			return name, value.OfMap(value.Pairs("enum", values, "enumNames", labels)), true
+			m := value.Pairs("enum", values, "enumNames", labels)
+			own, _ := properties.Get(name)
+			own = schema.Resolve(own, w.RemainingSchema)
+			for _, word := range []string{"title", "description"} {
+				if text, has := own.Get(word); has {
+					m.Set(word, text)
+				}
+			}
+			return name, value.OfMap(m), true
 		}
 	}
 	return "", value.Value{}, false

@@ -270,9 +270,9 @@ func (st *StepState) addNewAnswers(answers value.Value, masked []string) {
 }
 
 // IsUnread reports whether the message of the user had none of the values that the step waited for: it
-// still waits for them all.
+// still waits for them all, but for those that were answered before the message.
 func (st *StepState) IsUnread(remaining value.Value) bool {
-	before, now := WaitingFor{RemainingSchema: st.Remaining}, WaitingFor{RemainingSchema: remaining}
+	before, now := WaitingFor{RemainingSchema: st.Remaining}.Without(st.Answers), WaitingFor{RemainingSchema: remaining}
 	asked, asks := before.AskedPlace(), now.AskedPlace()
 	isSame := asked.Pointer == asks.Pointer && slices.EqualFunc(asked.Either, asks.Either, AskedPlace.isSamePlace)
 	return st.Message != "" && isSame && slices.Equal(before.Pointers(), now.Pointers())
