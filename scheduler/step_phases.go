@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,6 +74,9 @@ func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
 	}
 	t.forgetWarnings()
 	t.collector = outputCollector{sink: t, secrets: t.run.secrets, with: t.step.With, held: &t.held}
+	if t.readsAllUsers() {
+		t.env.Memory = t.run.memory
+	}
 	output, err = t.collector.run(ctx, t.step.Def, t.params, &t.env)
 	if err != nil {
 		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
@@ -82,6 +86,17 @@ func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
 		return output, t.checkRemaining(output)
 	}
 	return output, nil
+}
+
+// readsAllUsers reports whether the step reads the memories of all users in a flow with memory: it needs no user of its own.
+func (t *task) readsAllUsers() bool {
+	isSet := func(name string) bool {
+		v, _ := t.params.Get(name)
+		yes, _ := v.Bool()
+		return yes
+	}
+	isFree := t.run.flow.User != nil && t.vars.Scope.IsNone() && !t.vars.Scope.Bound
+	return isFree && slices.ContainsFunc(t.step.Def.Info.AllUsers, isSet)
 }
 
 // showInput keeps the input for the history. Only the first attempt shows it: the
