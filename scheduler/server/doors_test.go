@@ -95,7 +95,13 @@ triggers:
 `
 
 // talk is what was said before the question, in the runs that have a conversation.
-const talk = `[{"role": "system", "content": "The visitor reads on a phone."}, {"role": "user", "content": "Is the tea from Hangzhou?"}, {"role": "assistant", "content": "It is."}]`
+const talk = `[
+	{"role": "system", "content": "The visitor reads on a phone."},
+	{"role": "user", "name": "lin", "content": [{"type": "text", "text": "Is the tea from Hangzhou?"}]},
+	{"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "stock", "arguments": "{}"}}]},
+	{"role": "tool", "tool_call_id": "c1", "content": "12 bags from Hangzhou"},
+	{"role": "assistant", "content": "It is."}
+]`
 
 var doorsNow = time.Date(2026, 3, 3, 18, 0, 0, 0, time.UTC)
 
@@ -421,19 +427,28 @@ func TestPromptsOfAllDoors(t *testing.T) {
 	}
 }
 
-// memoryRank puts flows without memory first.
-var memoryRank = map[bool]int{true: 1}
+// flowsByMemory lists the flows, those without memory first.
+func (h *house) flowsByMemory() []string {
+	rank := map[bool]int{true: 1}
+	names := slices.Sorted(keysBut(h.flows, ""))
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(rank[h.flows[a].User != nil], rank[h.flows[b].User != nil])
+	})
+	return names
+}
+
+// openMemory lets the store be used from the first flow with memory on.
+func (h *house) openMemory(name string) {
+	if h.flows[name].User != nil && !h.isOpen.Load() {
+		h.isOpen.Store(true)
+		h.remember()
+	}
+}
 
 // compareDoor runs the flows through a door, and compares what they ask with what they asked through the first one.
 func (h *house) compareDoor(door string, want map[string][]string) {
-	hasMemory := func(name string) bool { return h.flows[name].User != nil }
-	names := slices.Sorted(keysBut(h.flows, ""))
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(memoryRank[hasMemory(a)], memoryRank[hasMemory(b)]) })
-	for _, name := range names {
-		if hasMemory(name) && !h.isOpen.Load() {
-			h.isOpen.Store(true)
-			h.remember()
-		}
+	for _, name := range h.flowsByMemory() {
+		h.openMemory(name)
 		doors()[door](h, name)
 		got := h.book.take()
 		if len(got) == 0 {
@@ -451,13 +466,12 @@ func (h *house) compareDoor(door string, want map[string][]string) {
 // TestPromptDoor: the prompts that clients of MCP get have the messages of the last request of the run.
 func TestPromptDoor(t *testing.T) {
 	h := newHouse(t)
-	h.isOpen.Store(true)
-	h.remember()
 	s := h.connect(h.token("lin", store.RunsRead, store.RunsWrite), eras()[1], nil, nil)
-	for _, name := range slices.Sorted(keysBut(h.flows, "")) {
+	for _, name := range h.flowsByMemory() {
 		if service.PromptStep(h.flows[name]) == nil {
 			continue
 		}
+		h.openMemory(name)
 		for _, before := range []string{"", talk} {
 			h.before = value.Value{}
 			arguments := map[string]string{"question": h.question(name)}
@@ -468,6 +482,7 @@ func TestPromptDoor(t *testing.T) {
 				h.before = value.Must(json.RawMessage(before))
 				arguments["conversation"] = before
 			}
+			h.book.take()
 			got, err := s.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name, Arguments: arguments})
 			if name == "weather" && err != nil && strings.Contains(err.Error(), "the flow asks the user first") {
 				continue // the model of this test names no town
