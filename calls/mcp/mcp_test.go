@@ -50,8 +50,11 @@ func serveStdio(mode string) {
 	case "babbles":
 		fmt.Println("Hello, I am a server!")
 		time.Sleep(time.Hour)
+	case "gbk":
+		servePages(false, "\xc4\xe3\xba\xc3")
+		return
 	case "cursor", "pages":
-		servePages(mode == "pages")
+		servePages(mode == "pages", "")
 		return
 	case "floods":
 		line := strings.Repeat("x", 1<<20)
@@ -66,8 +69,8 @@ func serveStdio(mode string) {
 }
 
 // servePages lists the same three tools on every page, and says that another follows: by the same
-// cursor, or, with isNew, by a new one and without tools.
-func servePages(isNew bool) {
+// cursor, or, with isNew, by a new one and without tools. about describes the first tool.
+func servePages(isNew bool, about string) {
 	in := bufio.NewScanner(os.Stdin)
 	for page := 0; in.Scan(); {
 		var m struct {
@@ -80,7 +83,7 @@ func servePages(isNew bool) {
 		result := `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"q","version":"1"}}`
 		if m.Method == "tools/list" {
 			page++
-			result = `{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":"object"}},{"name":"c","inputSchema":{"type":"object"}}],"nextCursor":"same"}`
+			result = `{"tools":[{"name":"a","description":"` + about + `","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":"object"}},{"name":"c","inputSchema":{"type":"object"}}],"nextCursor":"same"}`
 			if isNew {
 				result = fmt.Sprintf(`{"tools":[],"nextCursor":"page %d"}`, page)
 			}
@@ -99,6 +102,9 @@ func TestPagesWithoutEnd(t *testing.T) {
 	p = newProject(t, "pages")
 	_, err = p.Review(t.Context(), "tools")
 	refused(t, "pages without end", err, calls.Plugin, "on more than 500 pages")
+	p = newProject(t, "gbk")
+	_, err = p.Review(t.Context(), "tools")
+	refused(t, "a server that speaks GBK", err, calls.Plugin, "the text is not UTF-8 here; it looks like GBK")
 }
 
 type addInput struct {

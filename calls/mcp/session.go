@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -92,7 +94,7 @@ func (o *Options) newTransport(s *Server, live *session) (sdk.Transport, error) 
 			return nil, err
 		}
 		live.process = p
-		return knownBlocks{&sdk.IOTransport{Reader: p.out, Writer: p.in, MaxLineLength: maxMessage}}, nil
+		return knownBlocks{&sdk.IOTransport{Reader: &textReader{ReadCloser: p.out}, Writer: p.in, MaxLineLength: maxMessage}}, nil
 	}
 	headers := http.Header{}
 	for name, variable := range s.Headers {
@@ -128,9 +130,34 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer.Body = &boundedBody{ReadCloser: answer.Body, left: maxBody}
+	answer.Body = &boundedBody{ReadCloser: &textReader{ReadCloser: answer.Body}, left: maxBody}
 	readKnownBlocks(answer)
 	return answer, nil
+}
+
+// textReader is a stream of text, which must be UTF-8: the library would replace what is not, and the
+// model read words that the server never sent. Servers on Chinese Windows, for example, print GBK.
+type textReader struct {
+	io.ReadCloser
+	// rest is the beginning of a character that the last piece ended in.
+	rest []byte
+}
+
+// Read fails at the first byte that belongs to no character.
+func (r *textReader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	text := append(r.rest, p[:n]...)
+	r.rest = nil
+	at := value.FindInvalidUTF8(text)
+	switch {
+	case at < 0:
+		return n, err
+	case !utf8.FullRune(text[at:]) && err == nil:
+		r.rest = slices.Clone(text[at:])
+		return n, nil
+	}
+	message, _ := value.FindEncodingError(text).Text()
+	return 0, wording.Errorf("its answer: %s", message)
 }
 
 // boundedBody is the body of an answer up to a size.

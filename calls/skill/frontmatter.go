@@ -53,13 +53,19 @@ func Parse(text string) (File, error) {
 	}
 	root, err := yaml.Parse([]byte(front))
 	if err != nil {
-		quoted := quoteValues(front)
+		untabbed := tabbed().ReplaceAllStringFunc(front, func(tabs string) string { return strings.ReplaceAll(tabs, "\t", "  ") })
+		quoted := quoteValues(untabbed)
 		var again error
 		root, again = yaml.Parse([]byte(quoted))
 		if again != nil || quoted == front {
 			return f, wording.Errorf("reading the front matter: %w", err)
 		}
-		f.Repaired = append(f.Repaired, wording.Say("a value with a special character is not quoted"))
+		if untabbed != front {
+			f.Repaired = append(f.Repaired, wording.Say("it is indented with tabs"))
+		}
+		if quoted != untabbed {
+			f.Repaired = append(f.Repaired, wording.Say("a value with a special character is not quoted"))
+		}
 	}
 	if root == nil {
 		return f, nil
@@ -101,6 +107,9 @@ func splitFrontmatter(text string) (front, body string, fenced bool) {
 func isFence(line string) bool { return strings.TrimRight(line, " \t\r") == "---" }
 
 var memberLine = regexp.MustCompile(`^(\s*(?:- +)?[A-Za-z][\w-]*: +)(\S.*?)\s*$`)
+
+// tabbed matches the indentation of a line that has tabs.
+var tabbed = value.CompileLater(`(?m)^[ \t]*\t[ \t]*`)
 
 // quoteValues puts quotes around values that only look like YAML, the most common
 // fault of handwritten front matter.

@@ -85,16 +85,15 @@ func TestInterpret(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for name, text := range map[string]string{
-		"no mapping":  "---\n- a\n---\n",
-		"text":        "---\nhello\n---\n",
-		"not YAML":    "---\na: 1\n- b\n---\n",
-		"key":         "---\n? [a]\n: b\n---\n",
-		"two bombs":   "---\na: &a [x,x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n---\n",
-		"too long":    "---\na: " + strings.Repeat("x", 1<<16) + "\n---\n",
-		"in itself":   "---\na: &a [*a, *a]\n---\n",
-		"two in one":  "---\na: 1\n--- \n",
-		"bad colon":   "---\na: b: c\n- d\n---\n",
-		"tab indents": "---\na:\n\tb: c\n---\n",
+		"no mapping": "---\n- a\n---\n",
+		"text":       "---\nhello\n---\n",
+		"not YAML":   "---\na: 1\n- b\n---\n",
+		"key":        "---\n? [a]\n: b\n---\n",
+		"two bombs":  "---\na: &a [x,x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n---\n",
+		"too long":   "---\na: " + strings.Repeat("x", 1<<16) + "\n---\n",
+		"in itself":  "---\na: &a [*a, *a]\n---\n",
+		"two in one": "---\na: 1\n--- \n",
+		"bad colon":  "---\na: b: c\n- d\n---\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if f, err := skill.Parse(text); (err == nil) != (name == "two in one") {
@@ -207,17 +206,20 @@ func TestRequirements(t *testing.T) {
 		Getenv: func(name string) string { return map[string]string{"SET": "x"}[name] },
 	}
 	for metadata, want := range map[string]string{
-		`{nanobot: {requires: {bins: [absent]}}}`:                              "CLI: absent",
-		`{openclaw: {requires: {bins: [there], env: [SET, NOT_SET]}}}`:         "ENV: NOT_SET",
-		`{clawdbot: {requires: {bins: [absent, there]}}}`:                      "CLI: absent",
-		`{moltbot: {requires: {anyBins: [absent, gone]}}}`:                     "CLI: absent or gone",
-		`{clawdis: {requires: {anyBins: [absent, there]}}}`:                    "",
-		`{clawdbot: {os: [darwin, win32]}}`:                                    "OS: darwin or win32",
-		`{openclaw: {os: [linux, darwin]}}`:                                    "",
-		`{openclaw: {os: darwin, requires: {bins: [absent]}, always: true}}`:   "",
-		`{openclaw: {}, clawdbot: {requires: {bins: [absent]}}}`:               "",
-		`{nanobot: null, clawdbot: {requires: {bins: [absent]}}}`:              "CLI: absent",
-		`'{"clawdbot":{"emoji":"\U0001F30A","requires":{"bins":["absent"]}}}'`: "CLI: absent",
+		`{nanobot: {requires: {bins: [absent]}}}`:                                "CLI: absent",
+		`{openclaw: {requires: {bins: [there], env: [SET, NOT_SET]}}}`:           "ENV: NOT_SET",
+		`{clawdbot: {requires: {bins: [absent, there]}}}`:                        "CLI: absent",
+		`{moltbot: {requires: {anyBins: [absent, gone]}}}`:                       "CLI: absent or gone",
+		`{clawdis: {requires: {anyBins: [absent, there]}}}`:                      "",
+		`{clawdbot: {os: [darwin, win32]}}`:                                      "OS: darwin or win32",
+		`{openclaw: {os: [linux, darwin]}}`:                                      "",
+		`{openclaw: {os: darwin, requires: {bins: [absent]}, always: true}}`:     "",
+		`{openclaw: {}, clawdbot: {requires: {bins: [absent]}}}`:                 "",
+		"\n\t{\n\t\t\"openclaw\": {\"requires\": {\"bins\": [\"absent\"]}}\n\t}": "CLI: absent",
+		"{\n  \"openclaw\": {\"requires\": {\"bins\": [\"absent\"],},},\n}":      "CLI: absent",
+		`{"clawdbot":{"emoji":"\ud83c\udf0a","requires":{"bins":["absent"]}}}`:   "CLI: absent",
+		`{nanobot: null, clawdbot: {requires: {bins: [absent]}}}`:                "CLI: absent",
+		`'{"clawdbot":{"emoji":"\U0001F30A","requires":{"bins":["absent"]}}}'`:   "CLI: absent",
 	} {
 		f, err := skill.Parse("---\nname: s\ndescription: d\nmetadata: " + metadata + "\n---\n")
 		if err != nil {

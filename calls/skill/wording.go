@@ -6,6 +6,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 var _ = wording.Add(wording.Catalog{
 	"%d:%d: a key must be plain text":                                  "%d:%d：键必须是纯文本",
 	"%d:%d: more than %d values":                                       "%d:%d：值超过 %d 个",
+	"it is indented with tabs":                                         "它以制表符缩进",
 	"a value with a special character is not quoted":                   "含特殊字符的值没有加引号",
 	"compatibility has %d characters, more than %d":                    "compatibility 有 %d 个字符，超过 %d",
 	"duplicate key %q (the last one counts)":                           "%q 出现了两次，以最后一次为准",

@@ -34,6 +34,7 @@ var wildFiles = map[string][]wildCommand{
 		{args: "memory import --user u --jsonl m.jsonl"},
 		{args: "memory search --user u 🍣", has: []string{"My favourite"}},
 		{args: "memory search --user u Strasse", has: []string{"Straße"}},
+		{args: "memory search --user u 禁用_webfetch_抓取工具_config.toml", has: []string{"webfetch"}},
 	},
 	"memory-yesterday-east": {
 		{args: "memory import --user u --jsonl m.jsonl"},

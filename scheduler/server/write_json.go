@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,9 +20,10 @@ var jsonFormat = huma.Format{
 		return enc.Encode(v)
 	},
 	Unmarshal: func(data []byte, v any) error {
-		if !utf8.Valid(data) {
-			return wording.Errorf("the text is not UTF-8")
+		if wrong := value.FindEncodingError(data); wrong != nil {
+			return wrong
 		}
+		data = value.WithoutMark(data)
 		if i := value.FindHalfPair(string(data)); i >= 0 {
 			line, col := value.LineCol(string(data), i)
 			return wording.Errorf("%d:%d: %w", line, col, wording.Errorf("%s", value.HalfPairMessage(string(data[i:]))))

@@ -91,6 +91,9 @@ func interpolateShare(share, words, characters float64) float64 {
 
 // spacelessShare returns the share of characters and bigrams among the terms.
 func (a *Analysis) spacelessShare() float64 {
+	if a.onlyNames {
+		return 0
+	}
 	n := 0
 	for _, t := range a.Terms {
 		if t.spaceless {

@@ -70,6 +70,10 @@ type Analysis struct {
 	// Chinese reports whether the query has Chinese characters.
 	Chinese bool
 
+	// onlyNames is set if the terms of scripts without spaces are of another language than the
+	// memories, and do not count. [Search] sets it.
+	onlyNames bool
+
 	periods []date.Period
 	dates   []string // by which the query names them
 	texts   []string // whose terms are in Terms, normalized

@@ -127,11 +127,14 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 	b.sessionWeight = interpolateShare(r.Analysis.spacelessShare(), weightSession, weightSessionOfCharacters)
 	defer b.release()
 	asked := 0.0
+	r.Analysis.onlyNames = namesAmongForeign(lists)
 	for _, l := range lists {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		asked += l.share
+		if isForeign := r.Analysis.onlyNames && l.spaceless; !isForeign {
+			asked += l.share
+		}
 		if !l.skip {
 			b.addTerm(l)
 			b.addExtras(l)
@@ -176,8 +179,32 @@ type termPostings struct {
 	share           float64
 	postings, extra []Posting
 	skip            bool
-	// isDate, isHoliday and weak are those of the [Term].
-	isDate, isHoliday, weak bool
+	// isDate, isHoliday, weak and spaceless are those of the [Term].
+	isDate, isHoliday, weak, spaceless bool
+}
+
+// isFound reports whether a memory has the term.
+func (l *termPostings) isFound() bool { return len(l.postings)+len(l.extra) > 0 }
+
+// enoughNames is how many names find a memory beside words of another language.
+const enoughNames = 2
+
+// namesAmongForeign reports whether the words of a query with spaces are all found, at least two
+// of them, and nothing of those without: the question is in another language than the memories, and
+// names things in them, for example 禁用 webfetch 抓取工具 config.toml.
+func namesAmongForeign(lists []termPostings) bool {
+	names, hasForeign := 0, false
+	for i := range lists {
+		l := &lists[i]
+		if l.spaceless == l.isFound() {
+			return false
+		}
+		hasForeign = hasForeign || l.spaceless
+		if !l.spaceless && !l.weak {
+			names++
+		}
+	}
+	return hasForeign && names >= enoughNames
 }
 
 var postingPool = sync.Pool{New: func() any { return new([]Posting) }}
@@ -221,7 +248,7 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 		if t.optional && df == 0 && p.middle == p.end {
 			continue
 		}
-		l := termPostings{isDate: t.isDate, isHoliday: t.isHoliday, weak: t.weak, postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
+		l := termPostings{isDate: t.isDate, isHoliday: t.isHoliday, weak: t.weak, spaceless: t.spaceless, postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
 		l.idf = t.Weight * inverseFrequency(n, df)
 		l.share = t.Weight * inverseFrequency(max(n, fewEntries), df)
 		if df == 0 && (t.earlier || !t.spaceless) { // in a handful of memories most words are missing

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/big"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -78,14 +79,35 @@ func parseAny(src []byte) (*Node, error) {
 	return root, err
 }
 
-// parseDiagnosed is parseYAML with better errors.
+// parseDiagnosed is parseYAML with better errors. Programs put JSON into YAML, for example in the front
+// matter of skills, with characters as pairs of escapes, which YAML does not know.
 func parseDiagnosed(src []byte) (*Node, error) {
 	root, err := parseYAML(src)
+	if isSyntaxError(err) && escapedPair().Match(src) {
+		if again, err := parseYAML(joinEscapedPairs(src)); err == nil {
+			return again, nil
+		}
+	}
 	var wrong *Error
 	if errors.As(err, &wrong) && isSyntaxError(err) {
 		return nil, diagnoseSyntax(src, wrong)
 	}
 	return root, err
+}
+
+// escapedPair matches a character as JSON may write it: two escapes.
+var escapedPair = value.CompileLater(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+
+// joinEscapedPairs writes characters of two escapes as one. What follows on the line moves to the left.
+func joinEscapedPairs(src []byte) []byte {
+	return escapedPair().ReplaceAllFunc(src, func(pair []byte) []byte {
+		parsed, err := value.ParseJSON(slices.Concat([]byte(`"`), pair, []byte(`"`)))
+		if err != nil {
+			return pair
+		}
+		text, _ := parsed.Str()
+		return []byte(text)
+	})
 }
 
 // checkSize takes the nodes from the budget, which it leaves below 0 where there are too many.

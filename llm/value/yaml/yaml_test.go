@@ -78,6 +78,7 @@ func TestMergeKeys(t *testing.T) {
 		"a text is no key":    {"a: <<", `{"a":"<<"}`},
 		"directive of 1.2":    {"# a\n%YAML 1.2\n---\na: 1", `{"a":1}`},
 		"directive of 1.1":    {"%YAML 1.1\n---\na: 1", `{"a":1}`},
+		"pairs of escapes":    {`a: {"b": "\ud83c\udf0a \u00e9", c: 1}`, `{"a":{"b":"🌊 é","c":1}}`},
 		"no directive inside": {"a: |\n  %YAML 1.2\n", `{"a":"%YAML 1.2\n"}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -104,16 +104,24 @@ func withInputs(text string, refs []prompt.Ref) string {
 
 // inputsIn returns the inputs that the templates in a value mention.
 func inputsIn(v value.Value) (names []string) {
-	if text, ok := v.Str(); ok {
-		return inputsOf(text)
-	}
-	for _, item := range v.List() {
-		names = append(names, inputsIn(item)...)
-	}
-	for _, member := range v.Map().All() {
-		names = append(names, inputsIn(member)...)
+	for _, text := range textsIn(v) {
+		names = append(names, inputsOf(text)...)
 	}
 	return names
+}
+
+// textsIn returns the texts in a value.
+func textsIn(v value.Value) (texts []string) {
+	if text, ok := v.Str(); ok {
+		return []string{text}
+	}
+	for _, item := range v.List() {
+		texts = append(texts, textsIn(item)...)
+	}
+	for _, member := range v.Map().All() {
+		texts = append(texts, textsIn(member)...)
+	}
+	return texts
 }
 
 // inputsOf returns the inputs that a template of ours mentions, by their names.

@@ -121,20 +121,33 @@ func (r *reader) dropUnusedEnv() {
 // envInput is the input that has what templates know as env.NAME.
 const envInput = "env"
 
-// usedEnv returns the names of env that prompts mention.
+// usedEnv returns the names of env that prompts and checks mention.
 func (r *reader) usedEnv() (names []string) {
-	for _, p := range r.prompts {
-		for _, m := range p.messages {
-			refs, _ := prompt.Check(prompt.Source{Text: m.text})
-			for _, ref := range refs {
-				isEnv := len(ref.Path) > 2 && ref.Path[0] == "inputs" && ref.Path[1] == envInput
-				if isEnv && !slices.Contains(names, ref.Path[2]) {
-					names = append(names, ref.Path[2])
-				}
+	for _, text := range r.templates() {
+		refs, _ := prompt.Check(prompt.Source{Text: text})
+		for _, ref := range refs {
+			isEnv := len(ref.Path) > 2 && ref.Path[0] == "inputs" && ref.Path[1] == envInput
+			if isEnv && !slices.Contains(names, ref.Path[2]) {
+				names = append(names, ref.Path[2])
 			}
 		}
 	}
 	return names
+}
+
+// templates returns the texts of prompts and checks.
+func (r *reader) templates() (texts []string) {
+	for _, p := range r.prompts {
+		for _, m := range p.messages {
+			texts = append(texts, m.text)
+		}
+	}
+	for _, t := range append(slices.Clone(r.tests), r.defaults) {
+		for _, c := range t.checks {
+			texts = append(texts, textsIn(c)...)
+		}
+	}
+	return texts
 }
 
 // envProperty returns the schema of the input env: an object with a text for each name, and those of

@@ -385,10 +385,10 @@ tests:
 // TestNamesOfTemplates: env is an input with the values of the configuration, variables may be called as
 // the methods of maps are, and a case that takes what another stores does not run.
 func TestNamesOfTemplates(t *testing.T) {
-	plan, files := read(t, `env: {COMPANY: Acme, API_KEY: sk-1}
+	plan, files := read(t, `env: {COMPANY: Acme, API_KEY: sk-1, CITY: Lyon}
 prompts: ["Sell {{items}}, {{ keys | upper }} and {% for v in values %}{{v}}{% endfor %} of {{env.COMPANY}} or {{env.OTHER}}"]
 tests:
-  - {vars: {items: milk, keys: a, values: [1, 2]}, options: {storeOutputAs: fruit}}
+  - {vars: {items: milk, keys: a, values: [1, 2]}, options: {storeOutputAs: fruit}, assert: [{type: contains, value: "{{env.CITY}}"}]}
   - {vars: {items: "more of {{ fruit }}", keys: a, values: [1, 2]}}
   - {vars: {items: grapefruit, keys: a, values: [1, 2]}}
 `, nil)
@@ -398,7 +398,7 @@ tests:
 		t.Errorf("the prompt is %s", got)
 	}
 	for pointer, want := range map[string]string{
-		"/inputs/properties/env/default":  `{"COMPANY":"Acme","OTHER":""}`,
+		"/inputs/properties/env/default":  `{"COMPANY":"Acme","OTHER":"","CITY":"Lyon"}`,
 		"/inputs/properties/items/type":   `"string"`,
 		"/inputs/properties/values/type":  `"array"`,
 		"/inputs/properties/env/required": "nothing",
