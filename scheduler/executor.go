@@ -49,6 +49,9 @@ type StepExecutor struct {
 	Hidden *secret.Set
 	// Language is the language of flows that name none.
 	Language string
+	// Zone is the time zone of the clock of flows that name none; nil is that of the times which
+	// the clock tells.
+	Zone *time.Location
 	// Question returns the words in which people are asked for a place: a model that reads their answer is told them.
 	// nil: it is not told.
 	Question func(language string, place journal.AskedPlace) string

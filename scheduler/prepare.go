@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -28,6 +29,7 @@ func (r *run) prepare(inputs value.Value) error {
 	if r.flow.Language != "" {
 		r.vars.Language = r.flow.Language
 	}
+	r.setZone()
 	r.env.Dir = filepath.Dir(r.flow.File)
 	r.meter.SetLimit(int64(r.flow.MaxTokens))
 	limit := r.exec.MaxTokens
@@ -340,4 +342,24 @@ func (r *run) renderKnown(p *flow.Param, inputs *knownInputs) (v value.Value, is
 	names := prompt.Values{Map: value.Pairs("inputs", inputs.members, "question", question, "run", value.Must(r.vars.Run))}
 	v, err := r.secrets.render(r.life.parent, p, names)
 	return v, err == nil
+}
+
+// setZone lets the clock of the run tell the time of the flow's zone. A time with an offset of its
+// own, as --now may give, keeps that.
+func (r *run) setZone() {
+	zone, clock := r.flow.Zone, r.env.Clock
+	if zone == nil && r.outer == nil {
+		zone = r.exec.Zone
+	}
+	if zone == nil {
+		return
+	}
+	in := func(t time.Time) time.Time {
+		if t.Location().String() == "" { // an offset
+			return t
+		}
+		return t.In(zone)
+	}
+	r.env.Clock = func() time.Time { return in(clock()) }
+	r.vars.Run.StartedAt = in(r.vars.Run.StartedAt)
 }

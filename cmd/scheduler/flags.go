@@ -130,6 +130,10 @@ func parseTime(text string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		if t.Location() == time.Local { // the offset is that of the machine, and is given all the same
+			_, offset := t.Zone()
+			t = t.In(time.FixedZone("", offset))
+		}
 		return t, nil
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"} {

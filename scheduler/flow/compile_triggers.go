@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/trigger"
@@ -81,13 +82,19 @@ func (u *unit) checkTriggerID(id textKey, seen map[string]Position) {
 	u.add(pos, "the id %q is used twice", id.text).hint("it is at line %d too", first.Line)
 }
 
-// compileCron returns what the expression and the zone of a schedule mean; nil where one is wrong.
-func (u *unit) compileCron(k *scheduleKeys) *trigger.Schedule {
-	zone, err := trigger.LoadZone(k.Timezone.text)
+// compileZone returns the time zone that a key names, UTC for "".
+func (u *unit) compileZone(k *textKey) *time.Location {
+	zone, err := trigger.LoadZone(k.text)
 	if err != nil {
-		u.add(u.positionOf(k.Timezone.node), "unknown time zone %q", k.Timezone.text).
+		u.add(u.positionOf(k.node), "unknown time zone %q", k.text).
 			hint("write a name of the IANA database, such as Asia/Shanghai, Europe/Berlin or UTC")
 	}
+	return zone
+}
+
+// compileCron returns what the expression and the zone of a schedule mean; nil where one is wrong.
+func (u *unit) compileCron(k *scheduleKeys) *trigger.Schedule {
+	zone := u.compileZone(&k.Timezone)
 	if !k.Cron.isSet() {
 		return nil
 	}

@@ -10,6 +10,7 @@ type flowKeys struct {
 	Name        textKey      `json:"name,omitempty" doc:"The flow's name; the name of its file where it is left out." example:"weather"`
 	Description proseKey     `json:"description,omitempty" doc:"What the flow does, for people and for models that choose a flow." example:"Answers a question about the weather."`
 	Language    textKey      `json:"language,omitempty" pattern:"^[A-Za-z][A-Za-z0-9_-]*$" doc:"The language of built-in prompts and messages: zh, en, or one that is configured." example:"zh"`
+	Timezone    textKey      `json:"timezone,omitempty" doc:"The time zone of the run's clock, as Asia/Shanghai: whose days today and yesterday are, in memories, dates and prompts. An offset in a timestamp or in --now wins. Default: that of the settings, else of the machine." example:"Asia/Shanghai"`
 	Inputs      anyKey       `json:"inputs,omitempty" type:"object" doc:"A JSON Schema (draft 7, or that of its $schema) of the inputs, an object. Inputs are checked against it, and its defaults applied, before the first step." example:"{type: object, properties: {question: {type: string}}}"`
 	Memory      *memoryKeys  `json:"memory,omitempty" doc:"Whose memory the flow reads and writes. Without it the flow has none: no history of earlier runs, no recall, no memory calls. A sub-flow writes its own." example:"{user: '{{ run.user }}', session: main}"`
 	Plugins     []textKey    `json:"plugins,omitempty" doc:"The names of the plugins that the flow needs." example:"[]"`

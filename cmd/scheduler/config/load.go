@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/viper"
 
@@ -230,6 +231,9 @@ func (c *Settings) check(types []ProviderType) error {
 	}
 	if err := c.Temporal.check(c.On); err != nil {
 		return err
+	}
+	if _, err := time.LoadLocation(c.Timezone); err != nil {
+		return wrongSetting("timezone", "unknown time zone %q (write a name of the IANA database, such as Asia/Shanghai, Europe/Berlin or UTC)", c.Timezone)
 	}
 	return c.Memory.check(&c.LLM)
 }

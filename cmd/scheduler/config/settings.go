@@ -18,6 +18,8 @@ import (
 // them.
 type Settings struct {
 	Language string `json:"language,omitempty"`
+	// Timezone is the zone of the clock, a name of the IANA database; "" is that of the machine.
+	Timezone string `json:"timezone,omitempty"`
 	StateDir string `json:"state_dir,omitempty" min:"1"`
 	// Store is the URL of the Postgres database that has the journal and the memory; "" keeps
 	// them in the state directory. It may hold a password: no message shows it. [Load] takes

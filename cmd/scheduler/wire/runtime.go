@@ -29,6 +29,7 @@ import (
 // what they offer, the providers. [New] makes one, [Runtime.Close] ends it. Its
 // methods are safe for concurrent use.
 type Runtime struct {
+	zone     *time.Location // of the settings; nil: that of the machine
 	settings *config.Settings
 	version  string
 	log      io.Writer // what plugins and stores write while they work
@@ -63,6 +64,9 @@ func New(settings *config.Settings, version string, output io.Writer) *Runtime {
 	rt := &Runtime{settings: settings, version: version, log: output, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}, places: map[string]llm.Places{}, cassettes: map[string]*replay.Cassette{}}
 	for _, name := range settings.Secrets {
 		rt.hidden.Add(os.Getenv(name))
+	}
+	if zone, err := time.LoadLocation(settings.Timezone); err == nil && settings.Timezone != "" {
+		rt.zone, time.Local = zone, zone // as TZ does
 	}
 	return rt
 }
@@ -117,6 +121,7 @@ func (rt *Runtime) newBareExecutor() (*scheduler.StepExecutor, error) {
 	}
 	env.Log = rt.NewLog(slog.LevelWarn)
 	return &scheduler.StepExecutor{
+		Zone:           rt.zone,
 		Env:            env,
 		Program:        rt.version,
 		MaxParallel:    rt.settings.Run.MaxParallel,
