@@ -29,7 +29,7 @@ func partKinds() []string {
 		"recalled", "runtime", "separator", "session", "skill", "skill_entry", "slot", "text", "tool", "world_book",
 		"asked", "before", "categories", "category", "channel", "chat_id", "choices", "conversation", "domains", "facts", "instructions",
 		"known", "left", "limit", "max_words", "memories", "now", "nullable", "optional", "problem", "question", "rejected", "schema",
-		"skills", "snapshots", "summary", "time", "values", "workspace",
+		"skills", "snapshots", "summary", "time", "tools", "values", "workspace",
 	}
 }
 
