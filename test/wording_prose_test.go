@@ -75,7 +75,6 @@ var englishTexts = map[string]string{
 	"left out by %s: %s %s: %s (%s)\n":   "a line of a snapshot, which languages do not change",
 	"no execution":                       "a fault of the program, for its authors",
 	"prompt is too long":                 "a text of a vendor, to find",
-	"request body too large":             "a text of the standard library, to find",
 	"second YAML document":               "a text of a package, to find",
 	"# Recorded runs: answers of models, servers, tools and the memory. A request is found by its key; a\n# recording without a key gets it from its request, so that recordings can be written by hand.\n":         "the head of a file that languages do not change",
 	"# Recorded runs: answers of models, servers, tools and the memory. A request is found by its key; a\n# recording without a key gets it from its request, so that recordings can be written by hand.\n;sha256,": "the head of a file that languages do not change",

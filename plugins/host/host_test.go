@@ -201,7 +201,7 @@ func TestEnvironment(t *testing.T) {
 	slices.Sort(names)
 	want := []string{
 		"PASSED_ON", "PLUGIN_MAX_PORT", "PLUGIN_MIN_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR", "PYTHONDONTWRITEBYTECODE",
-		"SCHEDULER_PLUGIN", "SCHEDULER_PLUGIN_LIFE", "SCHEDULER_PLUGIN_MAX_MESSAGE",
+		"SCHEDULER_PLUGIN", "SCHEDULER_PLUGIN_LIFE", "SCHEDULER_PLUGIN_MARK", "SCHEDULER_PLUGIN_MAX_MESSAGE",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("the program sees %v\nwant %v", names, want)

@@ -72,7 +72,7 @@ func New(o Options) (*Server, error) {
 		},
 	})
 	s.openai = openai.New(openai.Options{
-		Settings: o.OpenAI, Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log, Folders: s.folders,
+		Settings: o.OpenAI, Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log, HideFolders: s.folders.Hide,
 	})
 	if o.Page != nil {
 		page, err := newUIPage(o.Page)
@@ -87,7 +87,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.mcp = mcp.New(mcp.Options{
 		Settings: o.MCP, Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Log: o.Log, Key: key,
-		Language: o.Language, Version: o.Version, Folders: s.folders,
+		Language: o.Language, Version: o.Version, HideFolders: s.folders.Hide,
 	})
 	s.tests = o.Service.NewTests(o.Flows)
 	s.registerAll()

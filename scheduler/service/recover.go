@@ -291,14 +291,17 @@ func (s *Service) GiveUp(ctx context.Context, info *journal.RunInfo, n int) (e *
 	return e, markUnavailable(log.Append(ctx, e))
 }
 
-// HasNotMoved reports whether a run that no process holds, and whose last process died, was
-// taken over again and again after its event since, without a step that finished.
-func (s *Service) HasNotMoved(ctx context.Context, info *journal.RunInfo, since int64) (bool, error) {
+// TakenInVain returns how often a run that no process holds, and whose last process died, was taken over after its event since
+// without a step that finished; 0 where that is not too often yet.
+func (s *Service) TakenInVain(ctx context.Context, info *journal.RunInfo, since int64) (int, error) {
 	if !info.Abandoned || info.State != journal.RunRunning {
-		return false, nil
+		return 0, nil
 	}
 	t, err := s.takeOversAfter(ctx, info.ID, since)
-	return t.areMany(), err
+	if err != nil || !t.areMany() {
+		return 0, err
+	}
+	return t.n, nil
 }
 
 // takeOversAfter returns how often a run was taken over from processes that died, after an event and

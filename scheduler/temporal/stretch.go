@@ -45,17 +45,31 @@ func (a *activities) stretch(ctx context.Context, in stretchInput) (Outcome, err
 	if out, ok, err := a.cancelUnwanted(ctx, info); ok || err != nil {
 		return out, activityError(err)
 	}
-	hasNotMoved, err := a.service.HasNotMoved(ctx, info, in.Since)
+	n, err := a.service.TakenInVain(ctx, info, in.Since)
 	if err != nil {
 		return Outcome{}, activityError(err)
 	}
-	if hasNotMoved {
-		return Outcome{State: Stuck, Seq: info.LastSeq, Flow: info.Flow}, nil
+	if n > 0 {
+		return a.giveUp(ctx, info, n)
 	}
 	if a.isDraining() {
 		return Outcome{State: HandedOver, Seq: info.LastSeq, Flow: info.Flow}, nil
 	}
 	return a.carryOn(ctx, info, p)
+}
+
+// giveUp fails a run that has brought down one worker after the other, in its journal, so that its readers and the notifications of
+// servers tell.
+func (a *activities) giveUp(ctx context.Context, info *journal.RunInfo, n int) (Outcome, error) {
+	e, err := a.service.GiveUp(ctx, info, n)
+	switch {
+	case err != nil:
+		return Outcome{}, activityError(err)
+	case e == nil: // it has gone on since
+		return Outcome{State: HandedOver, Seq: info.LastSeq, Flow: info.Flow}, nil
+	}
+	activity.GetLogger(ctx).Error("a run was given up: it was taken up again and again, and no step has finished", "run", info.ID, "tries", n)
+	return outcomeOf(info.Flow, e), nil
 }
 
 // otherStore is what a worker lacks that was started with the wrong store.

@@ -516,7 +516,7 @@ func TestStretchHandsOver(t *testing.T) {
 }
 
 // A run that another process is at is asked for again; one that has brought down process after
-// process is not.
+// process fails, and says so in the journal.
 func TestStretchHeldAndStuck(t *testing.T) {
 	m := newMachine(t)
 	run := m.enqueue(workFlow)
@@ -543,10 +543,13 @@ func TestStretchHeldAndStuck(t *testing.T) {
 	}
 	m.journal.isAbandoned = true
 	out, err := m.doStretch(m.input(run, 0))
-	if err != nil || out.State != Stuck {
+	if err != nil || out.State != Failed || out.Kind != string(calls.Internal) || out.Seq != 5 {
 		t.Errorf("got %+v, %v", out, err)
 	}
-	out, err = m.doStretch(m.input(run, 4)) // a user has resumed it since
+	if info, err := m.journal.Run(t.Context(), run); err != nil || info.State != journal.RunFailed {
+		t.Errorf("the journal does not tell that the run was given up: %+v, %v", info, err)
+	}
+	out, err = m.doStretch(m.input(run, 5)) // a user has resumed it since
 	if err != nil || out.State != Finished {
 		t.Errorf("resumed: %+v, %v", out, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -54,4 +55,26 @@ func listChildren() (pids []int) {
 		}
 	}
 	return pids
+}
+
+// killMarked kills the processes that were started with a variable, KEY=VALUE, in their environment, until there are none: those
+// that a plugin leaves behind that has killed its reaper. A process that has replaced its environment is not found.
+func killMarked(variable string) {
+	for end := time.Now().Add(killTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		isFound := false
+		files, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, file := range files {
+			environ, err := os.ReadFile(file) // that of a process that has ended is empty
+			if err != nil || !slices.Contains(strings.Split(string(environ), "\x00"), variable) {
+				continue
+			}
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() {
+				isFound = true
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		if !isFound {
+			return
+		}
+	}
 }

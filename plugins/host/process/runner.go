@@ -3,6 +3,7 @@ package process
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"os"
@@ -33,6 +34,7 @@ const drainTimeout = 200 * time.Millisecond
 // runner.Runner of the library, which calls it from several goroutines.
 type runner struct {
 	config        Config
+	mark          string   // the value of markKey
 	libraryEnv    []string // what the library adds to the environment
 	ownSockets    string   // the folder of the sockets of this process
 	out           *Output
@@ -61,11 +63,15 @@ type runner struct {
 // the program, which would be another one then.
 const noBytecode = "PYTHONDONTWRITEBYTECODE=1"
 
+// markKey is the variable by which a plugin's processes are known where nothing else is left of what started them. Its value
+// is another one for each start.
+const markKey = "SCHEDULER_PLUGIN_MARK"
+
 // environ returns the whole environment of the process.
 func (r *runner) environ() []string {
 	m := r.config.Manifest
 	env := append([]string{proto.MaxMessageKey + "=" + strconv.Itoa(m.Limits.MessageBytes())}, r.libraryEnv...)
-	env = append(env, noBytecode)
+	env = append(env, noBytecode, markKey+"="+r.mark)
 	if hasLifePipe {
 		env = append(env, proto.LifeKey+"=3")
 	}
@@ -104,6 +110,7 @@ func (r *runner) Start(context.Context) (err error) {
 		return err
 	}
 	path, args := r.config.Mirror.commandLine(r.config.Path, r.config.Manifest.Args)
+	r.mark = rand.Text()
 	r.cmd = &exec.Cmd{Path: path, Args: args, Dir: r.config.Dir, Env: r.environ()} // without a context: it outlives the request that started it
 	r.cmd.Stdout, r.cmd.Stderr = stdoutW, stderrW
 	if hasLifePipe {
@@ -235,6 +242,9 @@ func (r *runner) awaitExit(drained <-chan struct{}, pipes ...*os.File) {
 	r.mu.Unlock()
 	if end == "" && r.pid != 0 { // else the group is gone, and its id may be another's
 		killGroup(r.pid)
+		if r.throughReaper {
+			killMarked(markKey + "=" + r.mark) // the plugin may have killed its reaper
+		}
 	}
 	r.reaper.close()
 	r.watcher.stop()

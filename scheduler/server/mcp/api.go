@@ -12,7 +12,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -34,8 +33,8 @@ type Options struct {
 	Key []byte
 	// Language is that of descriptions, Version that of the program.
 	Language, Version string
-	// Folders are hidden from clients.
-	Folders *folder.Hider
+	// HideFolders takes the paths of the server's folders out of a text for clients; nil leaves it as it is.
+	HideFolders func(string) string
 }
 
 // API answers requests. A server makes one with [New] for its life, and ends its sessions

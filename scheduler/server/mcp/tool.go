@@ -37,7 +37,10 @@ type toolKey struct{}
 
 // hideFolders takes the paths of the server's folders out of errors.
 func (c *client) hideFolders(next sdk.MethodHandler) sdk.MethodHandler {
-	hide := c.api.options.Folders.Hide
+	hide := c.api.options.HideFolders
+	if hide == nil {
+		return next
+	}
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		result, err := next(ctx, method, r)
 		var wire *jsonrpc.Error

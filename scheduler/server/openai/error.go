@@ -32,7 +32,7 @@ const maxMessage = 8 << 10
 // errorFor returns any error as the client reads it, in its language.
 func (a *API) errorFor(err error, language string) *Error {
 	whole := *errorOf(err)
-	whole.Message = value.Truncate(a.options.Folders.Hide(whole.text.In(language)), maxMessage)
+	whole.Message = value.Truncate(a.options.HideFolders(whole.text.In(language)), maxMessage)
 	return &whole
 }
 

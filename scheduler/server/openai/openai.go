@@ -10,7 +10,6 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -32,15 +31,20 @@ type Options struct {
 	Library    *service.Library
 	Store      *store.Store
 	Log        *slog.Logger
-	// Folders are hidden from clients.
-	Folders *folder.Hider
+	// HideFolders takes the paths of the server's folders out of a text for clients; nil leaves it as it is.
+	HideFolders func(string) string
 }
 
 // API answers requests. The server makes one with [New]; it is safe for concurrent use.
 type API struct{ options Options }
 
 // New returns the API.
-func New(o Options) *API { return &API{o} }
+func New(o Options) *API {
+	if o.HideFolders == nil {
+		o.HideFolders = func(text string) string { return text }
+	}
+	return &API{o}
+}
 
 // Caller is who makes a request.
 type Caller struct {

@@ -163,7 +163,7 @@ func (s *Store) Tokens(ctx context.Context) ([]*Token, error) {
 }
 
 // loginsMark names the row of serve_secret that is another one after each login that has ended, in every process on the store.
-const loginsMark = "logins mark"
+const loginsMark = "logins_mark"
 
 // LoginsMark returns a text that is another one once a token was revoked, or a session ended, since it was asked for last.
 func (s *Store) LoginsMark(ctx context.Context) (string, error) {
