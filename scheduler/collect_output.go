@@ -140,7 +140,7 @@ func (f *outputCollector) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 		f.err = f.ctx.Err() // the call stopped without a word because it was told to
 	}
 	if f.err == nil && f.sink != nil {
-		f.emitDelta(f.mask.flushAll())
+		f.emitDeltas(f.mask.flushAll())
 	}
 	return f.err
 }
@@ -160,7 +160,7 @@ func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 		f.err = f.holdText(c)
 		shown := f.addText(c)
 		if f.sink != nil {
-			f.emitDelta(f.mask.addPiece(shown))
+			f.emitDeltas(f.mask.addPiece(shown))
 			if c.Text == "" {
 				f.emitDelta(f.mask.images.flushText())
 			}
@@ -204,6 +204,12 @@ func (f *outputCollector) addText(c calls.Chunk) (shown string) {
 	}
 	shown, _ = text.Masked(masked).Str()
 	return shown
+}
+
+func (f *outputCollector) emitDeltas(pieces []string) {
+	for _, piece := range pieces {
+		f.emitDelta(piece)
+	}
 }
 
 func (f *outputCollector) emitDelta(text string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
@@ -159,30 +160,63 @@ func (s *secrets) learnSecrets(f *flow.Flow, lookup func(name string) (string, b
 	}
 }
 
-// textMask masks text that comes in pieces: a piece that ends in what may be the
-// beginning of a secret, or of an image, is held back until more is known.
+// textMask masks text that comes in pieces. One that ends in what may be the beginning of a secret, or of an image, is held back until
+// more is known. Text is shown in the pieces in which it came, so that the events of a run do not depend on the letters of a secret: a replay
+// has another text in its place. A secret that is spread over pieces is masked in the first of them.
 type textMask struct {
 	secrets *secrets
-	held    string
+	held    []string
 	images  wholeImages
 }
 
-// addPiece returns what can be shown once piece has come.
-func (m *textMask) addPiece(piece string) string {
-	if m.secrets.set.IsEmpty() {
-		return m.images.addPiece(piece)
+// addPiece returns the pieces that can be shown once piece has come.
+func (m *textMask) addPiece(piece string) []string {
+	set := m.secrets.set
+	if set.IsEmpty() {
+		return []string{m.images.addPiece(piece)}
 	}
-	text := m.secrets.maskText(m.held + piece)
-	end := m.secrets.set.OpenEnd(text)
-	m.held = text[end:]
-	return m.images.addPiece(text[:end])
+	m.held = append(m.held, piece)
+	text := strings.Join(m.held, "")
+	ranges, open := set.MaskedRanges(value.OfString(text)), set.OpenEnd(text)
+	ready, at := 0, 0
+	for i, p := range m.held {
+		at += len(p)
+		isInSecret := slices.ContainsFunc(ranges, func(r value.ByteRange) bool { return r.Start < at && at < r.End })
+		if at <= open && !isInSecret {
+			ready = i + 1
+		}
+	}
+	return m.showHeld(ready, text, ranges)
 }
 
-// flushAll returns what was held back, at the end of the text.
-func (m *textMask) flushAll() string {
-	held := m.held
-	m.held = ""
-	return m.images.addPiece(m.secrets.maskText(held)) + m.images.flushAll()
+// flushAll returns the pieces that were held back, at the end of the text.
+func (m *textMask) flushAll() []string {
+	text := strings.Join(m.held, "")
+	shown := m.showHeld(len(m.held), text, m.secrets.set.MaskedRanges(value.OfString(text)))
+	return append(shown, m.images.flushAll())
+}
+
+// showHeld returns the first n pieces that are held back, masked. text is all of them, ranges are the secrets in it.
+func (m *textMask) showHeld(n int, text string, ranges []value.ByteRange) (shown []string) {
+	start := 0
+	for _, piece := range m.held[:n] {
+		end, at := start+len(piece), start
+		var b strings.Builder
+		for _, r := range ranges {
+			if r.End <= start || r.Start >= end {
+				continue
+			}
+			if r.Start >= start {
+				b.WriteString(text[at:r.Start] + secret.Mask)
+			}
+			at = min(r.End, end)
+		}
+		b.WriteString(text[at:end])
+		shown = append(shown, m.images.addPiece(b.String()))
+		start = end
+	}
+	m.held = slices.Delete(m.held, 0, n)
+	return shown
 }
 
 // wholeCounter is a counter of tokens by which no text is cut inside a secret of the run: the half of one could
