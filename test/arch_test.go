@@ -104,7 +104,7 @@ var layers = map[string][]string{
 	"scheduler/flowtest/check/naming": {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/files", "calls", "llm/value", "llm/value/yaml"},
 	"scheduler/flowtest/files":        {"calls", "llm/value/..."},
 	// Test files are read like flows, and run by another package.
-	"scheduler/flowtest/suite": {"scheduler/flow", "scheduler/flowtest/check", "scheduler/flowtest/files", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm/prompt", "llm/scripted", "llm/value/..."},
+	"scheduler/flowtest/suite": {"scheduler/flow", "scheduler/trigger", "scheduler/flowtest/check", "scheduler/flowtest/files", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm/prompt", "llm/scripted", "llm/value/..."},
 	// Files of other programs become ours: a package for each kind.
 	"scheduler/importer":      {"calls", "llm/value", "llm/value/yaml"},
 	"scheduler/importer/...":  {"scheduler/importer", "calls", "llm/prompt", "llm/value", "llm/value/yaml"},

@@ -114,7 +114,7 @@ func objectSchema(doc value.Value) *schema.Schema {
 // schema; null for none.
 func outputSchema(data value.Value) *schema.Schema {
 	describe := func(members *value.Map) *value.Map {
-		return value.Pairs("type", "object", "required", []string{"text"}, "properties", value.OfMap(value.Pairs(
+		return value.Pairs("type", "object", "required", []string{"text"}, "additionalProperties", false, "properties", value.OfMap(value.Pairs(
 			"text", value.OfMap(value.Pairs("type", "string", "description", "The texts of the answer.")),
 			"data", value.OfMap(members),
 			"content", value.OfMap(value.Pairs("type", "array", "description", "The parts of the answer that are not text: images, resources.")),

@@ -145,6 +145,9 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if err != nil {
 		return usageError(err)
 	}
+	if count == 0 {
+		a.Tellf("no case is due: the last run has none of these that failed or was not decided")
+	}
 	run, runErr := a.carryOutTests(ctx, suites, selects, count, f)
 	if run == nil {
 		return a.beforeRun(runErr)
@@ -364,6 +367,9 @@ func (a *app) keepTests(run, last *result.Run, kept compare.Files, suites []*sui
 	file, blessErr := kept.Bless(f.bless, run, casesOf(suites, func(*suite.Suite, *suite.Case) bool { return true }))
 	if blessErr == nil {
 		a.Tellf("kept as %s, in %s", f.bless, shownPath(file))
+		if counts := run.Counts(); counts.Failed+counts.Errors > 0 {
+			a.Tellf("note: cases of it failed or were not decided (%d): later runs that fail alike are no regressions", counts.Failed+counts.Errors)
+		}
 	}
 	return errors.Join(err, blessErr)
 }

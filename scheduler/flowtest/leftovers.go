@@ -45,6 +45,47 @@ func (s *suiteRun) reportLeftovers() {
 	}
 }
 
+// notes returns what of the file no case has used although all of them ran: mocks of the defaults, and checks whose when is false in every
+// row and variant. Both may be meant, and test nothing.
+func (s *suiteRun) notes() (all []result.Problem) {
+	isWhole := !slices.ContainsFunc(s.cases, func(c *caseRun) bool { return !c.hasRun() || !c.hasEnded })
+	if !isWhole {
+		return nil
+	}
+	used, asked := map[flow.Position]bool{}, map[result.Position]bool{}
+	for _, c := range s.cases {
+		for pos := range c.used.at {
+			used[pos] = true
+		}
+		for i := range c.found.Repeats {
+			for _, check := range c.found.Repeats[i].Checks {
+				asked[check.Position] = asked[check.Position] || check.Outcome != result.Skip
+			}
+		}
+	}
+	seen := map[result.Position]bool{}
+	note := func(at result.Position, isUsed bool, message *calls.Error) {
+		if !isUsed && !seen[at] {
+			p := s.runner.problemOf(message)
+			p.Kind, p.Position = result.KindUnused, at
+			all = append(all, *p)
+		}
+		seen[at] = true
+	}
+	for _, c := range s.cases {
+		for _, m := range c.Mocks {
+			if m.IsDefault && !s.isLive() {
+				note(positionOf(m.Pos), used[m.Pos], calls.Errorf(calls.Invalid, "no case uses the mock %q of the defaults", m.Name()))
+			}
+		}
+		for _, expected := range c.Expect {
+			at := positionOf(expected.Pos)
+			note(at, asked[at], calls.Errorf(calls.Invalid, "the check %q was never asked: its when is false in every case", expected.Label()))
+		}
+	}
+	return all
+}
+
 // maxMentioned bounds how much of what is left over the failure of a run mentions.
 const maxMentioned = 3
 
@@ -140,12 +181,7 @@ func unusedScript(script *suite.Script, n int) *calls.Error {
 }
 
 func unusedMock(m *suite.Mock, n int) *calls.Error {
-	name := m.Step
-	if m.Call != "" {
-		name = "call:" + m.Call
-	} else if m.Variable != "" {
-		name = "vars." + m.Variable
-	}
+	name := m.Name()
 	if n > 0 {
 		return calls.Errorf(calls.Invalid, "the run asked for %d of the %d values of the mock %q", n, len(m.Replies), name).
 			WithHint("take out the values that are not asked for, or find out why there are no more attempts or items")

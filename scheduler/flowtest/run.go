@@ -36,7 +36,9 @@ func Run(ctx context.Context, suites []*suite.Suite, options *Options) (*result.
 	var failed error
 	for _, s := range r.suites {
 		s.reportLeftovers()
-		found.Suites = append(found.Suites, s.result())
+		of := s.result()
+		of.Notes = s.notes()
+		found.Suites = append(found.Suites, of)
 		failed = errors.Join(failed, s.close())
 	}
 	found.Elapsed = time.Since(began)

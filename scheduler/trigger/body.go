@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -110,4 +111,26 @@ func addJSON(body *value.Map, text []byte) error {
 	}
 	body.Set("json", parsed)
 	return nil
+}
+
+// MaxBody bounds the body of a request of a webhook, in bytes.
+const MaxBody = 1 << 20
+
+// Scope returns what the templates of a webhook know of a request, as webhook: {body: {text, json}, headers, query}. limit bounds the
+// bytes of the body once it is unpacked.
+func (v *Verification) Scope(header http.Header, query url.Values, body []byte, limit int) (value.Value, error) {
+	read, err := ReadBody(header, body, limit)
+	if err != nil {
+		return value.Value{}, err
+	}
+	first := map[string]string{}
+	for name := range query {
+		first[name] = query.Get(name)
+	}
+	return value.OfMap(value.Pairs("body", value.OfMap(read), "headers", v.ShownHeaders(header), "query", first)), nil
+}
+
+// ScheduleScope returns what the templates of a schedule know of a fire, as schedule: {id, time}.
+func ScheduleScope(id string, at time.Time, zone *time.Location) value.Value {
+	return value.OfMap(value.Pairs("id", id, "time", at.In(zone).Format(time.RFC3339)))
 }

@@ -160,3 +160,32 @@ func TestEventValuesHaveNoTimes(t *testing.T) {
 		}
 	}
 }
+
+// What is not there neither holds nor does not hold: under not such checks fail too, or are noted where absence is what is wanted.
+func TestAbsentUnderNot(t *testing.T) {
+	e := suiteEvidence(t)
+	for _, item := range []string{
+		`{event: flow.cancelled, not: {before: flow.finished}}`,
+		`{event: step.started, not: {before: flow.cancelled}}`,
+		`{tools: clerk, not: {args: {warehouse: {type: object}}}}`,
+		`{prompt: answer, not: {order: [{kind: file}, {kind: history}]}}`,
+		`{prompt: answer, not: {text: nowhere, comes_from: {source: inputs.question}}}`,
+		`{prompt: answer, not: {leaves_out: {kind: world_book}}}`,
+		`{output: reply, not: {schema: {type: object, required: [price]}}}`,
+		`{output: reply, not: {json: {a: 1}}}`,
+	} {
+		expectOutcome(t, e, "fail", item)
+	}
+	for item, note := range map[string]string{
+		`{event: step.warning, not: {data: {code: cut}}}`:                  "there is no step.warning",
+		`{prompt: answer, not: {includes: {name: AGENTSX.md}}}`:            "AGENTSX.md is unknown: it is neither in the prompt nor left out",
+		`{prompt: answer, not: {includes: {kind: file}}}`:                  "",
+		`{prompt: answer, not: {text: nowhere}}`:                           "",
+		`{output: json, not: {schema: {type: object, required: [price]}}}`: "",
+	} {
+		found := parseItem(t, item, &Scope{}).Evaluate(context.Background(), e)
+		if found.Outcome != "pass" || found.Note != note {
+			t.Errorf("%s: %s, %s, the note is %q", item, found.Outcome, found.Message, found.Note)
+		}
+	}
+}

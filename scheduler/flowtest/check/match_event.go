@@ -68,10 +68,10 @@ func buildBefore(want beforeWant, a *argument) test {
 			name = wording.Say("%s of %s", want.Event, want.Step)
 		}
 		if len(of.events) == 0 {
-			return failf("there is no %s", of.text)
+			return unfitf("there is no %s", of.text)
 		}
 		if len(later) == 0 {
-			return failf("there is no %s", name)
+			return unfitf("there is no %s", name)
 		}
 		if last := of.events[len(of.events)-1]; last.Seq > later[0].Seq {
 			return failf("%s is event %d, after %s, event %d", of.text, last.Seq, name, later[0].Seq)
@@ -91,7 +91,7 @@ func buildData(want value.Value, a *argument) test {
 	}
 	return func(_ context.Context, of *subject) *verdict {
 		if len(of.events) == 0 {
-			return failf("there is no %s", of.text)
+			return failf("there is no %s", of.text).withNote("there is no %s", of.text)
 		}
 		var first *verdict
 		for _, ev := range of.events {

@@ -95,6 +95,9 @@ func (s selector) absent(e *explain.Explanation) *verdict {
 	}
 	failed := failf("%s is not in the prompt", s.text())
 	failed.hint = s.nearest(e)
+	if s.Name != "" {
+		failed.note = wording.Say("%s is unknown: it is neither in the prompt nor left out", s.text())
+	}
 	return failed
 }
 
@@ -176,7 +179,7 @@ func (s selector) leftOutVerdict(prompts []*explain.Explanation, because *reason
 	if other != nil {
 		return other
 	}
-	failed := failf("%s is unknown: it is neither in the prompt nor left out", s.text())
+	failed := unfitf("%s is unknown: it is neither in the prompt nor left out", s.text())
 	failed.hint = s.nearest(prompts[len(prompts)-1])
 	return failed
 }
@@ -233,7 +236,9 @@ func orderVerdict(want []selector, e *explain.Explanation) *verdict {
 	for i, s := range want {
 		all[i] = s.find(e)
 		if len(all[i]) == 0 {
-			return cmp.Or(s.undecided(e, everywhere), s.absent(e))
+			absent := s.absent(e)
+			absent.isUnfit = true // no order of what is not there holds, and none does not hold
+			return cmp.Or(s.undecided(e, everywhere), absent)
 		}
 		if i == 0 {
 			continue

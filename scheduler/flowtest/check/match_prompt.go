@@ -151,10 +151,12 @@ func buildSourcedText(want string, a *argument) test {
 		if isFound {
 			return cmp.Or(open, pass())
 		}
+		absent := failf("%q is not in the prompt", value.Truncate(want, maxShown))
 		if place != (placeWant{}) {
-			return failf("%q is not in %s", value.Truncate(want, maxShown), place.text())
+			absent = failf("%q is not in %s", value.Truncate(want, maxShown), place.text())
 		}
-		return failf("%q is not in the prompt", value.Truncate(want, maxShown))
+		absent.isUnfit = from != nil // a text that is not there comes from nowhere
+		return absent
 	}
 }
 

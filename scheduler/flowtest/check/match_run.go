@@ -237,7 +237,7 @@ func buildMS(want rangeWant, a *argument) test {
 	}
 	return func(_ context.Context, of *subject) *verdict {
 		if of.of.MS == nil {
-			return errorOf(calls.Errorf(calls.Missing, "how long the run took is not known: the recording does not tell").
+			return errorOf(calls.Errorf(calls.Missing, "how long the run took is not known: scripted answers take no time, and the recording does not tell").
 				WithHint("record it again with --record"))
 		}
 		return of.of.noteUnasked(want.verdictOf(*of.of.MS, "ms"))

@@ -218,7 +218,7 @@ func buildArgs(want *value.Map, a *argument) test {
 		}
 		for _, name := range want.Keys() {
 			if !slices.Contains(of.toolNames(true), name) {
-				return failf("the tool %q was not used; %s", name, of.usedText())
+				return unfitf("the tool %q was not used; %s", name, of.usedText())
 			}
 		}
 		for _, u := range of.uses {

@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
 // valueMatchers lists the matchers that look at the subject as data.
@@ -189,7 +190,15 @@ func buildSchema(want value.Value, a *argument) test {
 		a.reportIdle("", "every value fits a schema that asks for nothing")
 		return nil
 	}
-	return func(_ context.Context, of *subject) *verdict { return schemaVerdict(s, of) }
+	kind, _ := want.Get("type")
+	wantsData := slices.Contains([]string{"object", "array"}, textOf(kind))
+	return func(_ context.Context, of *subject) *verdict {
+		v := schemaVerdict(s, of)
+		if _, noData := of.asData(); noData != nil && wantsData { // a text that is no JSON is neither a good nor a bad object
+			v.isUnfit = v.outcome == result.Fail
+		}
+		return v
+	}
 }
 
 // isOpenSchema reports whether a schema only describes, and asks for nothing: {}, true, {title: ...}.

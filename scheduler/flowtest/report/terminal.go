@@ -50,6 +50,9 @@ func (p *Printer) PrintSuite(s *result.Suite) {
 	if !p.Verbose {
 		p.printGroups(s)
 	}
+	for _, note := range s.Notes {
+		p.printf("  %s: %s\n", p.o.place(note.Position), p.o.say("note: %s", note.Message))
+	}
 }
 
 // printCase prints what a person must know of a case.

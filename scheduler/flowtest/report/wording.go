@@ -7,6 +7,7 @@ var _ = wording.Add(wording.Catalog{
 	"%d of them with failing checks": "其中 %d 个有检查失败",
 	"grades: %s":                     "评分：%s",
 	"in %d more: %s":                 "另有 %d 个：%s",
+	"note: %s":                       "注意：%s",
 	"note: %s: %s":                   "注意：%s：%s",
 	"passed, although a check failed in %d of %d repeats: %s":               "通过，尽管 %[2]d 次重复中有 %[1]d 次检查失败：%[3]s",
 	"passed by its threshold, although a check failed: %s":                  "凭 threshold 通过，尽管有检查失败：%s",

@@ -15,6 +15,7 @@ import (
 const (
 	lineCase    = "case"
 	lineSummary = "summary"
+	lineNote    = "note"
 )
 
 // caseLine is the line of a case.
@@ -26,6 +27,13 @@ type caseLine struct {
 	// At and Elapsed are those of the case, in lines that are kept.
 	At      time.Time     `json:"at,omitzero"`
 	Elapsed time.Duration `json:"elapsed_ns,omitzero"`
+}
+
+// noteLine is the line of a note on a file.
+type noteLine struct {
+	Type string `json:"type"`
+	File string `json:"file"`
+	Problem
 }
 
 // summaryLine is the last line of a run.
@@ -55,6 +63,11 @@ func writeLines(w io.Writer, r *Run, lineOf func(file string, c *Case) caseLine)
 		files = append(files, s.File)
 		for _, c := range s.Cases {
 			if err := WriteLine(w, lineOf(s.File, c)); err != nil {
+				return err
+			}
+		}
+		for _, note := range s.Notes {
+			if err := WriteLine(w, noteLine{lineNote, s.File, note}); err != nil {
 				return err
 			}
 		}

@@ -86,6 +86,8 @@ type Suite struct {
 	// File is the test file, relative to the folder of the project, with slashes.
 	File  string  `json:"file"`
 	Cases []*Case `json:"-"`
+	// Notes are what of the file no case has used; they make no case fail.
+	Notes []Problem `json:"-"`
 	// Elapsed is how long it took, for people.
 	Elapsed time.Duration `json:"-"`
 }

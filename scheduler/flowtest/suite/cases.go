@@ -97,6 +97,7 @@ func (c *caseReader) read() {
 	c.readLLM()
 	c.memory = c.readMemory(c.place("memory"), k.Memory)
 	c.readState()
+	c.readTrigger()
 	c.now = standardNow()
 	if k.Now != "" {
 		var err error
@@ -153,7 +154,7 @@ func (c *caseReader) merged() settingKeys {
 	k := *d
 	k.Only = own.Only
 	k.Tags, k.Allow = join(d.Tags, own.Tags), join(d.Allow, own.Allow)
-	k.User = cmp.Or(own.User, d.User)
+	k.User, k.Trigger = cmp.Or(own.User, d.User), cmp.Or(own.Trigger, d.Trigger)
 	k.Until, k.Now, k.Timeout = cmp.Or(own.Until, d.Until), cmp.Or(own.Now, d.Now), cmp.Or(own.Timeout, d.Timeout)
 	k.Answers, k.Seed, k.Repeat = given(own.Answers, d.Answers), cmp.Or(own.Seed, d.Seed), cmp.Or(own.Repeat, d.Repeat)
 	k.Pass, k.Threshold = cmp.Or(own.Pass, d.Pass), cmp.Or(own.Threshold, d.Threshold)
@@ -365,14 +366,22 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect 
 			made.State = append(made.State, ended)
 		}
 	}
+	fired := c.fire(f.flow, row)
+	if k.Trigger != nil && fired == nil {
+		return nil
+	}
 	var ok bool
-	made.Inputs, ok = c.inputs(f, row)
+	made.Inputs, ok = c.inputs(f, row, fired)
 	if !ok {
 		return nil
 	}
 	made.Conversation, ok = c.conversation(row)
 	if !ok {
 		return nil
+	}
+	if fired != nil {
+		made.User = cmp.Or(made.User, fired.user)
+		made.Conversation = given(made.Conversation, fired.conversation)
 	}
 	c.placeMemory(made, c.memory)
 	c.checkMemories(made)

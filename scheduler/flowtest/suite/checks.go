@@ -48,6 +48,9 @@ func (r *reader) parseItems(pointer string, scope *check.Scope) (all []*check.Ch
 	if !found || yaml.Resolve(list).Kind != yaml.Sequence {
 		return nil
 	}
+	if len(yaml.Resolve(list).Content) == 0 {
+		r.report(pointer, wording.Say("expect has no check"), wording.Say("write expect: [{output: reply, contains: hello}], or take it out"))
+	}
 	for _, n := range yaml.Resolve(list).Content {
 		c, problems := check.Parse(n, scope)
 		for _, p := range problems {

@@ -90,7 +90,8 @@ func (r *reader) checkUnusedColumns(k *datasetKeys) {
 	free, hasInputs := r.freeInputs(k)
 	usesAll, used := r.usedColumns("")
 	_, usedInInputs := r.usedColumns("/inputs")
-	givesInput := len(usedInInputs) > 0 || hasInputs
+	_, usedInTrigger := r.usedColumns("/trigger")
+	givesInput := len(usedInInputs)+len(usedInTrigger) > 0 || hasInputs
 	for _, column := range r.data.columns {
 		if usesAll || used[column] || r.isMapped(k, column) {
 			continue

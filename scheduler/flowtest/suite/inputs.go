@@ -13,10 +13,18 @@ import (
 )
 
 // inputs returns the inputs of a row: those of the run that state is taken from, over them those of the defaults, over them
-// the columns of the row, over them those of the case. It reports what does not fit the flow, and whether all does.
-func (c *caseReader) inputs(f *loadedFlow, row *datasetRow) (value.Value, bool) {
+// the columns of the row, over them those of the case. Where a trigger fired, it gives all of them. It reports what does not fit the flow,
+// and whether all does.
+func (c *caseReader) inputs(f *loadedFlow, row *datasetRow, fired *triggered) (value.Value, bool) {
 	m := value.NewMap(0)
 	places := map[string]flow.Position{}
+	if fired != nil {
+		for name, v := range fired.inputs.All() {
+			m.Set(name, v)
+			places[name] = c.at(c.place("trigger"))
+		}
+		return c.checkInputs(f, row, m, places)
+	}
 	for name, v := range c.recorded.All() {
 		m.Set(name, v)
 		places[name] = c.at(c.place("state"))
@@ -29,6 +37,11 @@ func (c *caseReader) inputs(f *loadedFlow, row *datasetRow) (value.Value, bool) 
 	if !ok {
 		return value.Value{}, false
 	}
+	return c.checkInputs(f, row, m, places)
+}
+
+// checkInputs holds the inputs of a case against the flow. It reports what does not fit, at the places of the inputs, and whether all does.
+func (c *caseReader) checkInputs(f *loadedFlow, row *datasetRow, m *value.Map, places map[string]flow.Position) (value.Value, bool) {
 	v := value.OfMap(m)
 	problems := f.flow.Inputs.Check(f.flow.Inputs.ApplyDefaults(v))
 	for _, p := range problems {

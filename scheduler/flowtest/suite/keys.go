@@ -48,26 +48,37 @@ type caseKeys struct {
 
 // settingKeys are the keys that a case and the defaults share.
 type settingKeys struct {
-	Inputs       *value.Map  `json:"inputs,omitempty" doc:"The inputs of the flow. Texts may have templates over row; !raw takes a value as it stands, !file that of a file." example:"{question: Is it open on Sunday?}"`
-	User         string      `json:"user,omitempty" doc:"Whose run it is: run.user in the flow, by which a flow may say whose memory it works in. Default: nobody." example:"lin"`
-	Conversation value.Value `json:"conversation,omitzero" type:"array|string" doc:"The messages that came before the question, oldest first: {role, content}. Texts may have templates over row; !file takes them from a file." example:"[{role: user, content: 'Where is A-1042?'}, {role: assistant, content: In Lyon.}]"`
-	Until        string      `json:"until,omitempty" doc:"The step at which the run stops, before its model is asked; end runs to the end." example:"answer"`
-	Mocks        *value.Map  `json:"mocks,omitempty" doc:"What steps give instead of running: STEP: an output, {error: {kind, message}}, {delay: 2s}, or a list with one of them for each attempt or item. call:NAME stands for every use of a call, vars.NAME for a variable." example:"{forecast: {status: 200, body: {sky: clear}}}"`
-	LLM          value.Value `json:"llm,omitzero" type:"string|array|object" doc:"The name of a provider, whose recorded answers are played; or a list of answers; or lists of answers by the steps that ask, for steps that run side by side." example:"[The museum opens at eleven.]"`
-	Answers      value.Value `json:"answers,omitzero" type:"object|array" doc:"What is answered when the run waits, by JSON pointer, or by STEP:/pointer. Or a list with what the user answers each time, one after the other: a sentence, which is read as in a chat, or pointers." example:"{/city: Hangzhou}"`
-	Memory       value.Value `json:"memory,omitzero" type:"string|array" doc:"What the memory has when the run begins: a list of {content, id, role, user, session, timestamp}, or a .jsonl file of them, or one of memory export." example:"[{id: cat, content: The cat is called Momo.}]"`
-	State        value.Value `json:"state,omitzero" type:"object|string" doc:"Steps that have ended before the run begins, with what they gave: they do not run, and the run goes on behind them. Or a .jsonl file of events, as runs events prints them: its inputs are taken too, and what had not ended runs again." example:"{recall: {relevant_memories: []}}"`
-	Now          string      `json:"now,omitempty" doc:"The clock of the run: 2026-11-22T09:00:00Z."`
-	Seed         *uint64     `json:"seed,omitempty" doc:"Fixes what the run draws at random. Default 1."`
-	Repeat       int         `json:"repeat,omitempty" min:"1" max:"1000" doc:"How often the case runs. Default 1."`
-	Pass         *passKeys   `json:"pass,omitempty" doc:"How many of the repeats must pass."`
-	Tags         []string    `json:"tags,omitempty" doc:"Words by which --tag selects cases."`
-	Skip         value.Value `json:"skip,omitzero" type:"boolean|string" doc:"Why the case does not run, or true."`
-	Only         bool        `json:"only,omitempty" doc:"Of the file, only cases with this run."`
-	Timeout      string      `json:"timeout,omitempty" doc:"How long one repeat may take: 30s."`
-	Threshold    *float64    `json:"threshold,omitempty" min:"0" max:"1" doc:"The mean score that the checks must reach, more than 0. Default: each must pass."`
-	Allow        []string    `json:"allow,omitempty" doc:"Calls, plugins and tools that may do what tests do not do by themselves: reach the network, run plugins, write." example:"[http]"`
-	Expect       []item      `json:"expect,omitempty" doc:"What is expected of the run: each item has a subject and one or more matchers."`
+	Inputs       *value.Map   `json:"inputs,omitempty" doc:"The inputs of the flow. Texts may have templates over row; !raw takes a value as it stands, !file that of a file." example:"{question: Is it open on Sunday?}"`
+	Trigger      *triggerKeys `json:"trigger,omitempty" doc:"What starts the run, instead of inputs: a request to a webhook of the flow, or a fire of a schedule. Its templates give the inputs, the conversation and the user." example:"{webhook: push, body: {ref: main}}"`
+	User         string       `json:"user,omitempty" doc:"Whose run it is: run.user in the flow, by which a flow may say whose memory it works in. Default: nobody." example:"lin"`
+	Conversation value.Value  `json:"conversation,omitzero" type:"array|string" doc:"The messages that came before the question, oldest first: {role, content}. Texts may have templates over row; !file takes them from a file." example:"[{role: user, content: 'Where is A-1042?'}, {role: assistant, content: In Lyon.}]"`
+	Until        string       `json:"until,omitempty" doc:"The step at which the run stops, before its model is asked; end runs to the end." example:"answer"`
+	Mocks        *value.Map   `json:"mocks,omitempty" doc:"What steps give instead of running: STEP: an output, {error: {kind, message}}, {delay: 2s}, or a list with one of them for each attempt or item. call:NAME stands for every use of a call, vars.NAME for a variable." example:"{forecast: {status: 200, body: {sky: clear}}}"`
+	LLM          value.Value  `json:"llm,omitzero" type:"string|array|object" doc:"The name of a provider, whose recorded answers are played; or a list of answers; or lists of answers by the steps that ask, for steps that run side by side." example:"[The museum opens at eleven.]"`
+	Answers      value.Value  `json:"answers,omitzero" type:"object|array" doc:"What is answered when the run waits, by JSON pointer, or by STEP:/pointer. Or a list with what the user answers each time, one after the other: a sentence, which is read as in a chat, or pointers." example:"{/city: Hangzhou}"`
+	Memory       value.Value  `json:"memory,omitzero" type:"string|array" doc:"What the memory has when the run begins: a list of {content, id, role, user, session, timestamp}, or a .jsonl file of them, or one of memory export." example:"[{id: cat, content: The cat is called Momo.}]"`
+	State        value.Value  `json:"state,omitzero" type:"object|string" doc:"Steps that have ended before the run begins, with what they gave: they do not run, and the run goes on behind them. Or a .jsonl file of events, as runs events prints them: its inputs are taken too, and what had not ended runs again." example:"{recall: {relevant_memories: []}}"`
+	Now          string       `json:"now,omitempty" doc:"The clock of the run: 2026-11-22T09:00:00Z."`
+	Seed         *uint64      `json:"seed,omitempty" doc:"Fixes what the run draws at random. Default 1."`
+	Repeat       int          `json:"repeat,omitempty" min:"1" max:"1000" doc:"How often the case runs. Default 1."`
+	Pass         *passKeys    `json:"pass,omitempty" doc:"How many of the repeats must pass."`
+	Tags         []string     `json:"tags,omitempty" doc:"Words by which --tag selects cases."`
+	Skip         value.Value  `json:"skip,omitzero" type:"boolean|string" doc:"Why the case does not run, or true."`
+	Only         bool         `json:"only,omitempty" doc:"Of the file, only cases with this run."`
+	Timeout      string       `json:"timeout,omitempty" doc:"How long one repeat may take: 30s."`
+	Threshold    *float64     `json:"threshold,omitempty" min:"0" max:"1" doc:"The mean score that the checks must reach, more than 0. Default: each must pass."`
+	Allow        []string     `json:"allow,omitempty" doc:"Calls, plugins and tools that may do what tests do not do by themselves: reach the network, run plugins, write." example:"[http]"`
+	Expect       []item       `json:"expect,omitempty" doc:"What is expected of the run: each item has a subject and one or more matchers."`
+}
+
+// triggerKeys are what a trigger of the flow gets. Exactly one of webhook and schedule is given.
+type triggerKeys struct {
+	Webhook  string            `json:"webhook,omitempty" doc:"The id of a webhook of the flow."`
+	Body     value.Value       `json:"body,omitzero" doc:"The body of the request: a text, or a value that is sent as JSON. Texts may have templates over row; !file takes it from a file." example:"{ref: main}"`
+	Headers  map[string]string `json:"headers,omitempty" doc:"Headers of the request. Content-Type is application/json unless it is given, or the body is a text."`
+	Query    map[string]string `json:"query,omitempty" doc:"Parameters of the address of the request."`
+	Schedule string            `json:"schedule,omitempty" doc:"The id of a schedule of the flow."`
+	At       string            `json:"at,omitempty" doc:"When the schedule fires; the clock of the case by default." example:"2026-11-22T07:00:00Z"`
 }
 
 type passKeys struct {

@@ -139,6 +139,17 @@ type Mock struct {
 	IsDefault bool
 }
 
+// Name returns what the file calls the mock: a step, call:NAME or vars.NAME.
+func (m *Mock) Name() string {
+	switch {
+	case m.Call != "":
+		return callPrefix + m.Call
+	case m.Variable != "":
+		return variablePrefix + m.Variable
+	}
+	return m.Step
+}
+
 // EndedStep is a step of the flow that does not run: it has ended before. IsSkipped is set where it was skipped, for the
 // Reason; then there is no Output. Input is null where it is not known.
 type EndedStep struct {

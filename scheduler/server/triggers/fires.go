@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -293,7 +292,7 @@ func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (re
 		}
 		return nil, t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
-	known := value.OfMap(value.Pairs("id", s.Schedule.ID, "time", f.At.In(s.Plan.Zone()).Format(time.RFC3339)))
+	known := trigger.ScheduleScope(s.Schedule.ID, f.At, s.Plan.Zone())
 	inputs, err := renderInputs(ctx, s.Flow.Flow, s.Inputs, "schedule", known)
 	if err == nil {
 		_, err = t.Dispatcher.Start(ctx, s.Principal(), service.StartRequest{

@@ -15,7 +15,7 @@ import (
 )
 
 // MaxHookBody bounds the body of a request of a webhook, in bytes.
-const MaxHookBody = 1 << 20
+const MaxHookBody = trigger.MaxBody
 
 // Webhook is a webhook of a flow that is served. [Triggers.Webhook] makes one for each request;
 // it does not change.
@@ -101,13 +101,5 @@ func withoutPlace(err error) error {
 
 // scopeOf returns what the templates of the inputs know of a delivery.
 func (w *Webhook) scopeOf(d *Delivery) (value.Value, error) {
-	body, err := trigger.ReadBody(d.Header, d.Body, MaxHookBody)
-	if err != nil {
-		return value.Value{}, err
-	}
-	query := map[string]string{}
-	for name := range d.Query {
-		query[name] = d.Query.Get(name)
-	}
-	return value.OfMap(value.Pairs("body", value.OfMap(body), "headers", w.verification.ShownHeaders(d.Header), "query", query)), nil
+	return w.verification.Scope(d.Header, d.Query, d.Body, MaxHookBody)
 }
