@@ -80,8 +80,14 @@ func (w Wording) Hint(f Field) string {
 func (w Wording) putHint(f Field, values *value.Map) {
 	var forms []string
 	for _, branch := range f.branches() {
-		if hint := w.Hint(branch); hint != "" && !slices.Contains(forms, hint) {
-			forms = append(forms, hint)
+		hints := labelsOf(schema.Choices(branch.Schema))
+		if len(hints) == 0 {
+			hints = []string{w.Hint(branch)}
+		}
+		for _, hint := range hints {
+			if hint != "" && !slices.Contains(forms, hint) {
+				forms = append(forms, hint)
+			}
 		}
 	}
 	form := ""
@@ -229,7 +235,9 @@ func (f Field) branches() (fields []Field) {
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		list, _ := f.Schema.Get(keyword)
 		for _, branch := range list.List() {
-			if kind := schema.TypeName(branch); kind == "object" || kind == "array" || kind == "" {
+			kind := schema.TypeName(branch)
+			isPlain := kind != "" && kind != "object" && kind != "array"
+			if !isPlain && schema.Choices(branch) == nil {
 				return nil
 			}
 			fields = append(fields, Field{Name: f.Name, Schema: branch})

@@ -38,6 +38,11 @@ func (f Field) faultOf(v value.Value) (fault, limit string) {
 		case p.Pointer != "" && p.Keyword == "enum" && v.Kind() == value.List:
 			item, _ := v.At(p.Pointer)
 			return "option", item.PlainText()
+		case p.Pointer != "" && (v.Kind() == value.List || v.Kind() == value.Object && f.kind() == "pairs"):
+			if item, _ := v.At(p.Pointer); item.PlainText() != "" {
+				return "item", item.PlainText()
+			}
+			continue
 		case p.Pointer != "":
 			continue
 		case p.Keyword == "type":
@@ -107,6 +112,10 @@ func (f Field) valueIn(message string) value.Value {
 			list = append(list, v)
 		}
 		return value.OfList(list...)
+	case "object":
+		if f.kind() == "pairs" {
+			return pairsIn(message)
+		}
 	case "string", "":
 		isWord := message != "" && !strings.ContainsFunc(message, unicode.IsSpace)
 		isMeant := schema.Choices(f.Schema) == nil && !schema.IsNoAnswer(message) && !schema.IsQuestion(message)
@@ -115,4 +124,22 @@ func (f Field) valueIn(message string) value.Value {
 		}
 	}
 	return value.Value{}
+}
+
+// pairsIn returns the object that "candles: 2, cakes: 1" means; null for another text.
+func pairsIn(message string) value.Value {
+	pairs := value.NewMap(2)
+	for _, piece := range listComma.Split(message, -1) {
+		name, text, ok := strings.Cut(strings.ReplaceAll(piece, "：", ":"), ":")
+		if !ok {
+			return value.Value{}
+		}
+		text = strings.TrimSpace(text)
+		v, err := value.ParseJSON([]byte(text))
+		if err != nil {
+			v = value.OfString(text)
+		}
+		pairs.Set(strings.TrimSpace(name), v)
+	}
+	return value.OfMap(pairs)
 }

@@ -169,7 +169,7 @@ function translateWord(text: TranslatableString, params?: string[]): string {
   return key ? translate(key, { name: params?.[0] ?? "", n: params?.[1] ?? params?.[0] ?? "" }) : englishStringTranslator(text, params);
 }
 
-const known = new Set(["required", "type", "minLength", "maxLength", "enum", "const", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems"]);
+const known = new Set(["required", "type", "minLength", "maxLength", "enum", "const", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems", "multipleOf", "minProperties", "maxProperties", "not"]);
 
 function translateErrors(errors: RJSFValidationError[]): RJSFValidationError[] {
   return errors.map((e) => ({ ...e, message: known.has(e.name ?? "") ? translate(`form.error_${e.name}` as Key) : translate("form.error_other") }));

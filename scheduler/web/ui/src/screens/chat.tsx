@@ -26,10 +26,11 @@ interface Exchange {
   mine: string;
 }
 
-/** Wait is what a run asks, and the event at which it did. */
+/** Wait is what a run asks, and the event at which it did; failed is set if it failed while it read an answer. */
 interface Wait {
   question: string;
   seen: number;
+  failed: boolean;
   reload(): void;
 }
 
@@ -154,9 +155,15 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
     setError(undefined);
     try {
       if (isAsked) {
-        if (await answer(last, question)) setText("");
-        else setError(new Error(t("chat.answered_elsewhere")));
-        return;
+        const { failed } = waits.current.get(last)!;
+        if (await answer(last, question)) {
+          setText("");
+          return;
+        }
+        if (!failed) {
+          setError(new Error(t("chat.answered_elsewhere")));
+          return;
+        } // a failed run that takes no answer: the message is a new question
       }
       const before = turns.flatMap((one): Message[] => {
         const reply = replies.current.get(one.run);
@@ -237,15 +244,16 @@ function TurnItem({ turn, speakers, exchanges = [], told, onReply, onWait, onGro
     onGrow();
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [reply]);
-  const waiting = !!run.info && isWaiting(run);
+  const failed = run.info?.state === "failed" && !!run.info.waiting?.length;
+  const waiting = !!run.info && (isWaiting(run) || failed);
   const question = run.info?.waiting?.[0]?.question ?? "";
   const seen = run.info?.last_seq ?? 0;
   const { reload } = run;
   useEffect(() => {
-    onWait(turn.run, waiting ? { question, seen, reload } : undefined);
+    onWait(turn.run, waiting ? { question, seen, failed, reload } : undefined);
     onGrow();
     return () => onWait(turn.run);
-  }, [turn.run, waiting, question, seen, reload, onWait, onGrow]);
+  }, [turn.run, waiting, question, seen, failed, reload, onWait, onGrow]);
   return (
     <li className="turn">
       <div className="said mine"><span className="sr">{t("chat.me")}</span><pre>{turn.question}</pre></div>
