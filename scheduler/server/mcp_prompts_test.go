@@ -90,7 +90,7 @@ func TestMCPPrompts(t *testing.T) {
 		}
 		run := f.do(token, "GET", "/api/v1/runs?flow=desk", "").at("/items/0/run")
 		steps := f.do(token, "GET", "/api/v1/runs/"+run, "")
-		if steps.at("/state") != "cancelled" || !strings.Contains(steps.text, `"id":"said","call":"template","state":"pending"`) {
+		if steps.at("/state") != "cancelled" || !strings.Contains(steps.text, `"id":"said","call":"template","state":"pending"`) || steps.at("/conversation/0/content") != "How can I help?" {
 			t.Errorf("the run is %s", steps.text)
 		}
 		if events := f.do(token, "GET", "/api/v1/runs/"+run+"/events?types=flow.started", ""); !strings.Contains(events.text, "How can I help?") {

@@ -186,6 +186,8 @@ type runBody struct {
 	Reply   string               `json:"reply,omitempty"`
 	Usage   llm.Usage            `json:"usage"`
 	Inputs  value.Value          `json:"inputs,omitzero"`
+	// Conversation is a list.
+	Conversation value.Value `json:"conversation,omitzero" doc:"The messages before the question, a list of {role, content}."`
 }
 
 type getRunInput struct {
@@ -234,6 +236,9 @@ func (s *Server) wholeRun(ctx context.Context, id string) (whole value.Value, et
 	doc.Set("last_seq", value.OfInt(details.State.LastSeq))
 	if !details.State.Inputs.IsNull() {
 		doc.Set("inputs", details.State.Inputs)
+	}
+	if !details.State.Conversation.IsNull() {
+		doc.Set("conversation", details.State.Conversation)
 	}
 	if details.Unreadable != nil {
 		doc.Set("unreadable", value.OfString(details.Unreadable.Error()))

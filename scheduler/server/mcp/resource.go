@@ -72,6 +72,9 @@ func (c *client) readRun(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.
 	if !details.State.Inputs.IsNull() {
 		doc.Set("inputs", details.State.Inputs)
 	}
+	if !details.State.Conversation.IsNull() {
+		doc.Set("conversation", details.State.Conversation)
+	}
 	return readResult(r, jsonType, value.OfMap(doc).JSON()), nil
 }
 

@@ -1612,6 +1612,8 @@ export interface components {
             flow?: components["schemas"]["FlowStruct"];
         };
         RunBody: {
+            /** @description The messages before the question, a list of {role, content}. */
+            conversation?: unknown;
             error?: components["schemas"]["ErrorInfo"];
             /** @description The name of the flow. */
             flow: string;

@@ -153,6 +153,7 @@ function WholeRun({ run, unknown, onSelect }: { run: FollowedRun; unknown?: stri
         <section><h3>{t("run.warnings")}</h3><ul className="warnings">{run.state.warnings.map((w, i) => <li key={i}><code>{w.step}</code> {w.text}</li>)}</ul></section>
       )}
       {info.outputs !== undefined && <section><h3>{t("run.outputs")}</h3><pre className="block json">{formatJSON(info.outputs)}</pre></section>}
+      {info.conversation !== undefined && <section><h3>{t("run.conversation")}</h3><pre className="block json">{formatJSON(info.conversation)}</pre></section>}
       {info.inputs !== undefined && <section><h3>{t("run.inputs")}</h3><pre className="block json">{formatJSON(info.inputs)}</pre></section>}
       {info.labels && <section><h3>{t("run.labels")}</h3><pre className="block json">{formatJSON(info.labels)}</pre></section>}
       <p className="hint">{t("run.choose")}</p>
