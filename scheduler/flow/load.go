@@ -310,9 +310,12 @@ func HasSteps(src []byte) bool {
 	if !bytes.HasPrefix(src, []byte("{")) {
 		return stepsLine.Match(src)
 	}
+	if !stepsMember.Match(src) { // it may be a large file of data
+		return false
+	}
 	root, err := yaml.Parse(src) // JSON, as programs write it
 	if err != nil || root == nil {
-		return stepsMember.Match(src)
+		return true
 	}
 	_, _, found := yaml.Walk(root, "/steps")
 	return found

@@ -51,6 +51,7 @@ func (r *reader) cases() (all []*test) {
 	}
 	names := map[string]int{}
 	for i, t := range all {
+		t.expandNames()
 		r.skipDependent(t)
 		if t.name == "" {
 			t.name = fmt.Sprintf("case %d", i+1)

@@ -2,6 +2,7 @@ package promptfoo
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,6 +69,30 @@ func (t *test) over(below *test) *test {
 	all.tags = slices.Concat(t.tags, below.tags)
 	all.lost = slices.Concat(t.lost, below.lost)
 	return all
+}
+
+// nameInValue matches the name of a variable in the value of another, for example {{ city }}.
+var nameInValue = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)
+
+// expandNames puts the values of other variables into values that name them, once: a value that
+// comes in so is not looked at again.
+func (t *test) expandNames() {
+	expanded := t.vars.Clone()
+	for key, v := range t.vars.All() {
+		text, isText := v.Str()
+		if !isText || !strings.Contains(text, "{{") {
+			continue
+		}
+		expanded.Set(key, value.OfString(nameInValue.ReplaceAllStringFunc(text, func(tag string) string {
+			name := nameInValue.FindStringSubmatch(tag)[1]
+			other, _ := t.vars.Get(name)
+			if kind := typeOf(other); name == key || kind == "" || kind == "array" || kind == "object" {
+				return tag
+			}
+			return scriptText(other)
+		})))
+	}
+	t.vars = expanded
 }
 
 // maxCases is how many cases the lists of one test may come to.

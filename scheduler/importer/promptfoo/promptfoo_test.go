@@ -390,7 +390,7 @@ prompts: ["Sell {{items}}, {{ keys | upper }} and {% for v in values %}{{v}}{% e
 tests:
   - {vars: {items: milk, keys: a, values: [1, 2]}, options: {storeOutputAs: fruit}, assert: [{type: contains, value: "{{env.CITY}}"}]}
   - {vars: {items: "more of {{ fruit }}", keys: a, values: [1, 2]}}
-  - {vars: {items: grapefruit, keys: a, values: [1, 2]}}
+  - {vars: {items: grapefruit, keys: "{{ items }} of {{city}} and {{ other }}", values: [1, 2], city: "{{items}}"}}
 `, nil)
 	checkSum(t, plan)
 	want := `"Sell {{inputs['items']}}, {{ inputs['keys'] | upper }} and {% for v in inputs['values'] %}{{v}}{% endfor %} of {{inputs.env.COMPANY}} or {{inputs.env.OTHER}}"`
@@ -409,6 +409,7 @@ tests:
 	}
 	for pointer, want := range map[string]string{
 		"/cases/0/skip": `"not imported: storeOutputAs"`, "/cases/1/skip": `"not imported: {{fruit}}, which another test stores"`, "/cases/2/skip": "nothing",
+		"/cases/2/inputs/city": `"grapefruit"`, "/cases/2/inputs/keys": `"{{ 'grapefruit of \\x7b\\x7bitems\\x7d\\x7d and \\x7b\\x7b other \\x7d\\x7d' }}"`,
 	} {
 		if got := at(t, files["shop.test.yaml"], pointer); got != want {
 			t.Errorf("%s is %s, not %s", pointer, got, want)

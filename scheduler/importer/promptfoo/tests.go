@@ -208,7 +208,7 @@ func (r *reader) readVars(s *importer.Source, t *test, n *yaml.Node) {
 			v = value.OfString(text)
 			s.Change(node, wording.Say("the text of the file is in the test file"))
 		} else if isText && strings.Contains(text, "{{") {
-			s.Change(node, wording.Say("a value is not a template here: it stays as it is written"))
+			s.Change(node, wording.Say("a value is not a template here: the names of other variables of the test are replaced, the rest stays as it is written"))
 		}
 		t.vars.Set(inputName(key), v)
 	}
