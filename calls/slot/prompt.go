@@ -16,7 +16,9 @@ import (
 //go:embed lang
 var builtIn embed.FS
 
-// templateTexts returns the prompts of the call, SLOT_GEN_PROMPT in the documents.
+// templateTexts returns the prompts of the call, SLOT_GEN_PROMPT in the documents. Their part
+// tool_call is schema here, because <tool_call> is a word of the chat templates of some models,
+// for example of Qwen's.
 func templateTexts() calls.Texts { return ask.Texts("slot", builtIn) }
 
 // renderTemplate renders a template, with the sources of its pieces as parts of the
