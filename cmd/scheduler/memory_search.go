@@ -110,6 +110,9 @@ func (s *memorySearch) searchOne(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
+	if s.settings.Timezone != "" && now.Location() == time.UTC {
+		now = now.In(time.Local) // Z is no offset: the zone of the settings counts
+	}
 	if now.IsZero() {
 		now = time.Now()
 	}
