@@ -20,7 +20,6 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/endpoint"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 const (
@@ -77,7 +76,6 @@ type Provider struct {
 	config Config
 	client *endpoint.Client
 	url    string
-	header http.Header
 }
 
 var _ llm.SecretHolder = (*Provider)(nil)
@@ -99,38 +97,27 @@ func Open(s Settings) (*Provider, error) {
 func New(config Config) (*Provider, error) {
 	config.BaseURL = cmp.Or(config.BaseURL, DefaultBaseURL)
 	config.MaxTokens = cmp.Or(config.MaxTokens, DefaultMaxTokens)
-	address, err := endpoint.ParseURL(config.BaseURL)
-	if err != nil {
-		return nil, wording.Errorf("provider %s: base_url: %w", config.Name, err)
-	}
-	config.APIKey, err = endpoint.CleanKey(config.APIKey)
-	if err != nil {
-		return nil, wording.Errorf("provider %s: %w", config.Name, err)
-	}
-	p := &Provider{config: config, header: header(config)}
-	p.client = endpoint.NewClient(endpoint.Options{
+	server := endpoint.Server{BaseURL: config.BaseURL, Key: config.APIKey, Sign: signRequest, Headers: config.Headers}
+	client, address, err := endpoint.Connect(server, endpoint.Options{
 		Name: config.Name, Timeout: config.Timeout, MaxRetries: config.MaxRetries, RetryWait: config.RetryWait,
-		Transport: config.Transport, Prices: config.Prices, Secrets: endpoint.SecretsOf(config.APIKey, config.Headers, address), Hint: hint,
+		Transport: config.Transport, Prices: config.Prices, Hint: hint,
 	})
+	if err != nil {
+		return nil, err
+	}
+	p := &Provider{config: config, client: client}
 	base := strings.TrimSuffix(strings.TrimRight(address.Path, "/"), "/messages")
 	address.Path = strings.TrimSuffix(base, "/v1") + "/v1/messages"
 	p.url = address.String()
 	return p, nil
 }
 
-// header returns the headers of every request.
-func header(config Config) http.Header {
-	h := http.Header{}
-	h.Set("Accept", "text/event-stream, application/json")
-	h.Set("User-Agent", "scheduler")
+// signRequest adds the key, and the version of the API that is asked.
+func signRequest(h http.Header, key string) {
 	h.Set("Anthropic-Version", apiVersion)
-	if config.APIKey != "" {
-		h.Set("X-Api-Key", config.APIKey)
+	if key != "" {
+		h.Set("X-Api-Key", key)
 	}
-	for _, own := range config.Headers {
-		h.Set(own.Name, own.Value)
-	}
-	return h
 }
 
 // hint returns what to do about a refusal that only this API knows.
@@ -157,7 +144,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 		if err != nil {
 			return p.client.Unsendable(err)
 		}
-		return p.client.Post(ctx, p.url, p.header, body, func(r io.Reader) error {
+		return p.client.Post(ctx, p.url, body, func(r io.Reader) error {
 			return p.readAnswer(r, emit)
 		})
 	})

@@ -47,6 +47,7 @@ type Options struct {
 type Client struct {
 	options Options
 	http    *http.Client
+	header  http.Header // of every request
 	secrets []string
 	own     *secret.Set // of the same texts
 }
@@ -62,6 +63,7 @@ func NewClient(options Options) *Client {
 	return &Client{
 		options: options,
 		http:    &http.Client{Transport: options.Transport, CheckRedirect: checkRedirect},
+		header:  http.Header{},
 		secrets: options.Secrets,
 		own:     secret.SetOf(options.Secrets...),
 	}

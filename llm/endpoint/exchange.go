@@ -46,13 +46,13 @@ func (c *Client) Exchange(ctx context.Context, talk func(ctx context.Context, do
 }
 
 // Post returns an [Client.Exchange] of one request with a JSON body, whose answer read reads.
-func (c *Client) Post(ctx context.Context, url string, header http.Header, body []byte, read func(io.Reader) error) *llm.Error {
+func (c *Client) Post(ctx context.Context, url string, body []byte, read func(io.Reader) error) *llm.Error {
 	return c.Exchange(ctx, func(ctx context.Context, do Do) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 		if err != nil {
 			return err
 		}
-		req.Header = header.Clone()
+		req.Header = c.header.Clone()
 		req.Header.Set("Content-Type", "application/json")
 		resp, err := do(req)
 		if err != nil {

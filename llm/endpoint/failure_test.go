@@ -3,7 +3,6 @@ package endpoint
 import (
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 )
@@ -19,7 +18,7 @@ func TestRefusedConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := NewClient(Options{Name: "local"})
-	refused := client.Post(t.Context(), "http://"+address, http.Header{}, nil, func(io.Reader) error { return nil })
+	refused := client.Post(t.Context(), "http://"+address, nil, func(io.Reader) error { return nil })
 	if refused == nil {
 		t.Fatal("no error")
 	}

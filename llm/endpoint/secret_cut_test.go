@@ -33,7 +33,7 @@ func TestSecretsInMessages(t *testing.T) {
 		for offset := maxMessage - len(key) - 5; offset <= maxMessage; offset++ {
 			for _, format := range []string{"%s", `{"error": {"message": %q}}`, "<html><title>%s</title>"} {
 				body = fmt.Sprintf(format, strings.Repeat("w", offset)+key+" and more")
-				failure := client.Post(ctx, server.URL, http.Header{}, nil, read)
+				failure := client.Post(ctx, server.URL, nil, read)
 				for _, language := range []string{"en", "zh"} {
 					if text := failure.In(language); strings.Contains(text, key[:4]) || !strings.Contains(text, "www") {
 						t.Fatalf("the key at %d of %q: %s", offset, format, text)
@@ -42,7 +42,7 @@ func TestSecretsInMessages(t *testing.T) {
 			}
 		}
 		body = strings.Repeat(" ", MaxErrorBody-8) + key // only a part of it is read
-		if text := client.Post(ctx, server.URL, http.Header{}, nil, read).Error(); strings.Contains(text, key[:4]) {
+		if text := client.Post(ctx, server.URL, nil, read).Error(); strings.Contains(text, key[:4]) {
 			t.Errorf("where the body is cut: %s", text)
 		}
 	}

@@ -46,7 +46,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) (vectors [][]float
 	if err != nil {
 		return nil, p.client.Unsendable(err)
 	}
-	failure := p.client.Post(ctx, p.embeddingsURL, p.header, body, func(r io.Reader) error {
+	failure := p.client.Post(ctx, p.embeddingsURL, body, func(r io.Reader) error {
 		data, err := io.ReadAll(r)
 		if err != nil {
 			return err

@@ -72,7 +72,6 @@ type Provider struct {
 	client        *endpoint.Client
 	chatURL       string
 	embeddingsURL string
-	header        http.Header
 }
 
 var (
@@ -95,39 +94,21 @@ func Open(s Settings) (*Provider, error) {
 
 // New returns a client. Nothing is sent yet; the error is a wrong setting.
 func New(config Config) (*Provider, error) {
-	address, err := endpoint.ParseURL(config.BaseURL)
-	if err != nil {
-		return nil, wording.Errorf("provider %s: base_url: %w", config.Name, err)
-	}
-	config.APIKey, err = endpoint.CleanKey(config.APIKey)
-	if err != nil {
-		return nil, wording.Errorf("provider %s: %w", config.Name, err)
-	}
-	p := &Provider{config: config, header: header(config)}
-	p.client = endpoint.NewClient(endpoint.Options{
+	server := endpoint.Server{BaseURL: config.BaseURL, Key: config.APIKey, Sign: endpoint.SignBearer, Headers: config.Headers}
+	client, address, err := endpoint.Connect(server, endpoint.Options{
 		Name: config.Name, Timeout: config.Timeout, MaxRetries: config.MaxRetries, RetryWait: config.RetryWait,
-		Transport: config.Transport, Prices: config.Prices, Secrets: endpoint.SecretsOf(config.APIKey, config.Headers, address), Hint: hint,
+		Transport: config.Transport, Prices: config.Prices, Hint: hint,
 	})
+	if err != nil {
+		return nil, err
+	}
+	p := &Provider{config: config, client: client}
 	base := strings.TrimSuffix(strings.TrimRight(address.Path, "/"), "/chat/completions")
 	address.Path = base + "/embeddings"
 	p.embeddingsURL = address.String()
 	address.Path = base + "/chat/completions"
 	p.chatURL = address.String()
 	return p, nil
-}
-
-// header returns the headers of every request.
-func header(config Config) http.Header {
-	h := http.Header{}
-	h.Set("Accept", "text/event-stream, application/json")
-	h.Set("User-Agent", "scheduler")
-	if config.APIKey != "" {
-		h.Set("Authorization", "Bearer "+config.APIKey)
-	}
-	for _, own := range config.Headers {
-		h.Set(own.Name, own.Value)
-	}
-	return h
 }
 
 // hint returns what to do about a refusal that only this API knows.
@@ -154,7 +135,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 		if err != nil {
 			return p.client.Unsendable(err)
 		}
-		return p.client.Post(ctx, p.chatURL, p.header, body, func(r io.Reader) error {
+		return p.client.Post(ctx, p.chatURL, body, func(r io.Reader) error {
 			return p.readAnswer(r, emit)
 		})
 	})

@@ -21,7 +21,6 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/endpoint"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // DefaultBaseURL is the vendor's own server.
@@ -67,7 +66,6 @@ type Provider struct {
 	config Config
 	client *endpoint.Client
 	url    string
-	header http.Header
 	// withoutThoughts has the models that refuse to send encrypted thoughts.
 	withoutThoughts sync.Map
 }
@@ -90,36 +88,18 @@ func Open(s Settings) (*Provider, error) {
 // New returns a client. Nothing is sent yet; the error is a wrong setting.
 func New(config Config) (*Provider, error) {
 	config.BaseURL = cmp.Or(config.BaseURL, DefaultBaseURL)
-	address, err := endpoint.ParseURL(config.BaseURL)
-	if err != nil {
-		return nil, wording.Errorf("provider %s: base_url: %w", config.Name, err)
-	}
-	config.APIKey, err = endpoint.CleanKey(config.APIKey)
-	if err != nil {
-		return nil, wording.Errorf("provider %s: %w", config.Name, err)
-	}
-	p := &Provider{config: config, header: header(config)}
-	p.client = endpoint.NewClient(endpoint.Options{
+	server := endpoint.Server{BaseURL: config.BaseURL, Key: config.APIKey, Sign: endpoint.SignBearer, Headers: config.Headers}
+	client, address, err := endpoint.Connect(server, endpoint.Options{
 		Name: config.Name, Timeout: config.Timeout, MaxRetries: config.MaxRetries, RetryWait: config.RetryWait,
-		Transport: config.Transport, Prices: config.Prices, Secrets: endpoint.SecretsOf(config.APIKey, config.Headers, address), Hint: hint,
+		Transport: config.Transport, Prices: config.Prices, Hint: hint,
 	})
+	if err != nil {
+		return nil, err
+	}
+	p := &Provider{config: config, client: client}
 	address.Path = strings.TrimSuffix(strings.TrimRight(address.Path, "/"), "/responses") + "/responses"
 	p.url = address.String()
 	return p, nil
-}
-
-// header returns the headers of every request.
-func header(config Config) http.Header {
-	h := http.Header{}
-	h.Set("Accept", "text/event-stream, application/json")
-	h.Set("User-Agent", "scheduler")
-	if config.APIKey != "" {
-		h.Set("Authorization", "Bearer "+config.APIKey)
-	}
-	for _, own := range config.Headers {
-		h.Set(own.Name, own.Value)
-	}
-	return h
 }
 
 // hint returns what to do about a refusal that only this API knows.
@@ -171,7 +151,7 @@ func (p *Provider) ask(ctx context.Context, req *llm.Request, withThoughts bool,
 	if err != nil {
 		return p.client.Unsendable(err)
 	}
-	return p.client.Post(ctx, p.url, p.header, body, func(r io.Reader) error {
+	return p.client.Post(ctx, p.url, body, func(r io.Reader) error {
 		a := answer{provider: p, emit: emit}
 		return endpoint.ReadBody(r, a.readDocument, a.readEvents)
 	})
