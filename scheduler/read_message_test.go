@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
+	flowcall "github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/calls/slot"
 	"github.com/callnode/scheduler/llm"
@@ -381,11 +382,31 @@ func TestPlaceholdersFromModels(t *testing.T) {
 		{"from elsewhere", `{id: read, call: ask-disk}, {id: s, call: slot, with: {stages: [], data: "{{ read }}", current_schema: SCHEMA}}`, ""},
 		{"an input", `{id: s, call: slot, with: {stages: [], data: {city: "{{ inputs.city }}"}, current_schema: SCHEMA}}`, ""},
 		{"an item", `{id: read, call: ask-model}, {id: s, call: slot, for_each: "{{ [read.city] }}", with: {stages: [], data: {city: "{{ item }}"}, current_schema: SCHEMA}}`, "/city"},
+		{"by a sub-flow", `{id: sub, call: flow, with: {path: inner.yaml}}, {id: s, call: slot, with: {stages: [], data: {city: "{{ sub.found }}"}, current_schema: SCHEMA}}]
+-- inner.yaml --
+steps: [{id: read, call: ask-model}]
+outputs: {found: "{{ read.city }}"}
+`, "/city"},
+		{"by a sub-flow that asks none", `{id: sub, call: flow, with: {path: inner.yaml}}, {id: s, call: slot, with: {stages: [], data: {city: "{{ sub.found }}"}, current_schema: SCHEMA}}]
+-- inner.yaml --
+steps: [{id: read, call: ask-disk}]
+outputs: {found: "{{ read.city }}"}
+`, ""},
+		{"in a sub-flow", `{id: read, call: ask-model}, {id: sub, call: flow, with: {path: inner.yaml, inputs: {town: "{{ read.city }}"}}}]
+-- inner.yaml --
+inputs: {type: object, properties: {town: {type: string}}}
+steps: [{id: s, call: slot, with: {stages: [], data: {city: "{{ inputs.town }}"}, current_schema: SCHEMA}}]
+`, "/city"},
+		{"from another slot", `{id: read, call: slot, with: {stages: [], data: {city: none}, current_schema: SCHEMA}}, {id: s, call: slot, with: {stages: [], data: "{{ read.slot_data }}", current_schema: SCHEMA}}`, ""},
 		{"filled parameters", `{id: read, call: ask-model}, {id: s, call: weather, enable_filling: true, with: {city: "{{ read.city }}"}}`, "/city"},
 		{"filled parameters from elsewhere", `{id: read, call: ask-disk}, {id: s, call: weather, enable_filling: true, with: {city: "{{ read.city }}"}}`, ""},
 	} {
 		steps := strings.ReplaceAll(c.steps, "SCHEMA", "{type: object, required: [city], properties: {city: {type: string}}}")
-		r := newTalk(t, "inputs: {type: object, properties: {city: {type: string, default: none}}}\nsteps: ["+steps+"]\n", nil, append(defs, weather)...)
+		end := "]\n"
+		if strings.Contains(steps, "-- inner.yaml --") {
+			end = ""
+		}
+		r := newTalk(t, "inputs: {type: object, properties: {city: {type: string, default: none}}}\nsteps: ["+steps+end, nil, append(defs, weather, flowcall.Definition())...)
 		if got, _ := r.waiting(); got != c.want {
 			t.Errorf("%s: it waits for %q, want %q: %v", c.name, got, c.want, r.Err)
 		}
