@@ -300,6 +300,10 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 	r.JudgeUsage, r.EmbeddingUsage = a.judges.used()
 	r.Score = result.MeanScore(r.Checks)
 	r.Outcome = a.verdict(worst, r)
+	if a.of.Threshold != nil && r.Score == nil && worst == result.Pass {
+		err := calls.Errorf(calls.Invalid, "no check counts, and the threshold wants a score of %v", *a.of.Threshold)
+		r.Problem = runner.problemOf(err.WithHint("give a check a weight, or take threshold out"))
+	}
 	if problem := a.endProblem(); problem != nil && !isExpected {
 		r.Outcome, r.Problem = result.Worse(r.Outcome, result.Error), problem
 	}
@@ -346,8 +350,11 @@ func (a *attempt) endProblem() *result.Problem {
 // failure beside it does not hide that: the mean is of what could be decided.
 func (a *attempt) verdict(worst result.Outcome, r *result.Repeat) result.Outcome {
 	least := a.of.Threshold
-	if least == nil || r.Score == nil {
+	if least == nil {
 		return worst
+	}
+	if r.Score == nil { // no check counts, so that nothing can reach the threshold
+		return result.Worse(worst, result.Error)
 	}
 	if slices.ContainsFunc(r.Checks, func(c result.Check) bool { return c.Weight > 0 && c.Outcome == result.Error }) {
 		return result.Error

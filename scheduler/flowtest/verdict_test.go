@@ -110,3 +110,22 @@ cases:
 		}
 	}
 }
+
+// A threshold that no check counts towards is not reached, and that is told.
+func TestThresholdWithoutScore(t *testing.T) {
+	r := newWorld(t, nil).runArchive(t, `
+-- a.yaml --
+name: a
+steps: [{id: say, call: template, with: {template: hello}}]
+-- a.test.yaml --
+cases:
+  - {name: weightless, threshold: 0.5, expect: [{step: say.text, equals: bye, weight: 0}]}
+  - {name: counts, threshold: 0.5, expect: [{step: say.text, equals: bye, weight: 0}, {step: say.text, equals: hello}]}
+`)
+	if got := outcomes(r); got["weightless"] != result.Error || got["counts"] != result.Pass {
+		t.Errorf("the outcomes are %v", got)
+	}
+	if p := caseOf(t, r, "weightless").Repeats[0].Problem; p == nil || !strings.Contains(p.Message, "no check counts") {
+		t.Errorf("the problem is %+v", p)
+	}
+}

@@ -9,6 +9,8 @@ var _ = wording.Add(wording.Catalog{
 	"run scheduler test --record to record it, mock it in the case, or add allow: [%s]":                             "请运行 scheduler test --record 录制，或在用例中模拟，或加上 allow: [%s]",
 	"no case uses the mock %q of the defaults":                                                                      "没有用例用到 defaults 中的模拟 %q",
 	"the check %q was never asked: its when is false in every case":                                                 "检查 %q 从未执行：其 when 在每个用例中都为假",
+	"no check counts, and the threshold wants a score of %v":                                                        "没有计入的检查，而 threshold 要求得分 %v",
+	"give a check a weight, or take threshold out":                                                                  "请给检查设置权重，或去掉 threshold",
 	"nothing can be sure: every repeat had the same answers, and all of them are one observation":                   "无法确保：每次重复的回答都相同，合起来只算一次观察",
 	"take sure out, or have a model answer":                                                                         "请去掉 sure，或让模型回答",
 	"the run waits for %s of the step %s, and no check expects that":                                                "运行在等待步骤 %[2]s 的 %[1]s，而没有检查预期如此",

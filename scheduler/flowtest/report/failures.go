@@ -124,14 +124,19 @@ func (o *Options) pieceLine(p *result.PieceRef) string {
 	return line
 }
 
-// notesOf returns the passes of a case that say little, each check once.
-func notesOf(c *result.Case) (all []*finding) {
+// noteLines tells which passes of a case say little, each check once: nothing was there to be looked at, or people have found its judge
+// to be no better than chance.
+func (o *Options) noteLines(c *result.Case) (all []*finding) {
 	seen := map[string]bool{}
 	for i := range c.Repeats {
 		for _, check := range c.Repeats[i].Checks {
-			key := fmt.Sprint(check.Position, check.Note)
-			if check.Note != "" && check.Weight > 0 && !seen[key] {
-				all = append(all, &finding{at: check.Position, name: check.Name, message: check.Note})
+			note := check.Note
+			if judge := check.Judge; note == "" && check.Outcome == result.Pass && judge != nil && judge.Labels > 0 && judge.Kappa <= 0 {
+				note = o.say("the judge agrees with people no more than chance does (kappa %.2f of %d answers)", judge.Kappa, judge.Labels)
+			}
+			key := fmt.Sprint(check.Position, note)
+			if note != "" && check.Weight > 0 && !seen[key] {
+				all = append(all, &finding{at: check.Position, name: check.Name, message: o.say("note: %s: %s", check.Name, note)})
 			}
 			seen[key] = true
 		}

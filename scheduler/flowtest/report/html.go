@@ -61,6 +61,7 @@ type (
 		Prompts                                         []pagePrompt
 		Judged                                          []pageJudged
 		Checks                                          []pageCheck
+		Notes                                           []string
 	}
 	// pageCheck is a check with the value that it looked at.
 	pageCheck struct {
@@ -195,6 +196,12 @@ func (o *Options) pageCase(c *result.Case, anchor string) pageCase {
 			shown.Details = append(shown.Details, pageLine{diffClass(f, line), line})
 		}
 		page.Findings = append(page.Findings, shown)
+	}
+	if names := c.Tolerated(); len(names) > 0 {
+		page.Notes = append(page.Notes, o.toleratedLine(c, names))
+	}
+	for _, note := range o.noteLines(c) {
+		page.Notes = append(page.Notes, note.message)
 	}
 	if r := repeatToShow(c); r != nil {
 		page.Outputs = r.Outputs.Text()

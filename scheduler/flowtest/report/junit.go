@@ -109,8 +109,8 @@ func (o *Options) junitOutput(c *result.Case) *junitText {
 	if line := o.gradesLine(c); line != "" {
 		lines = append(lines, line)
 	}
-	for _, note := range notesOf(c) {
-		lines = append(lines, o.say("note: %s: %s", note.name, note.message))
+	for _, note := range o.noteLines(c) {
+		lines = append(lines, note.message)
 	}
 	for _, p := range usageProperties(c.Usage()) {
 		lines = append(lines, p.Name+": "+p.Value)

@@ -62,3 +62,23 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+// A pass of a judge that people have found to be no better than chance is noted, in lines and on the page.
+func TestNotesOfJudges(t *testing.T) {
+	s := &result.Suite{File: "a.test.yaml", Cases: []*result.Case{{Name: "judged", Outcome: result.Pass, Repeats: []result.Repeat{{Outcome: result.Pass, Checks: []result.Check{
+		{Name: "a", Weight: 1, Outcome: result.Pass, Judge: &result.Judge{Labels: 20, Kappa: -0.1}},
+		{Name: "b", Weight: 1, Outcome: result.Pass, Judge: &result.Judge{Labels: 20, Kappa: 0.8}},
+		{Name: "c", Weight: 1, Outcome: result.Pass, Judge: &result.Judge{}},
+	}}}}}}
+	var lines, page bytes.Buffer
+	NewPrinter(&lines, Options{}).PrintSuite(s)
+	if err := Write(&page, "html", &result.Run{Suites: []*result.Suite{s}}, nil, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "note: a: the judge agrees with people no more than chance does (kappa -0.10 of 20 answers)"
+	for name, text := range map[string]string{"lines": lines.String(), "page": page.String()} {
+		if strings.Count(text, "note: ") != 1 || !strings.Contains(text, want) {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}

@@ -83,8 +83,8 @@ func (p *Printer) printCase(c *result.Case) {
 	if line := p.o.gradesLine(c); line != "" {
 		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), line)
 	}
-	for _, note := range notesOf(c) {
-		p.printf("  %s: %s: %s\n", p.o.place(note.at), c.ID(), p.o.say("note: %s: %s", note.name, note.message))
+	for _, note := range p.o.noteLines(c) {
+		p.printf("  %s: %s: %s\n", p.o.place(note.at), c.ID(), note.message)
 	}
 	if p.Verbose {
 		for _, f := range findings(c) {
