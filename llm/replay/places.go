@@ -2,7 +2,10 @@ package replay
 
 import (
 	"cmp"
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -53,7 +56,82 @@ func (p places) showText(text string) string {
 	for _, one := range p {
 		text = strings.ReplaceAll(text, one.Name, one.Text)
 	}
-	return text
+	return placePart.ReplaceAllStringFunc(text, p.showPart)
+}
+
+// placeRange is a place in a text.
+type placeRange struct {
+	start, end int
+	name       string
+}
+
+// rangesIn returns the places in a text, in order and apart.
+func (p places) rangesIn(text string) (ranges []placeRange) {
+	for _, one := range p {
+		for start := 0; ; {
+			i := strings.Index(text[start:], one.Text)
+			if i < 0 {
+				break
+			}
+			r := placeRange{start + i, start + i + len(one.Text), one.Name}
+			start = r.end
+			isApart := !slices.ContainsFunc(ranges, func(o placeRange) bool { return r.start < o.end && o.start < r.end })
+			if isApart && isWhole(text, r.start, r.end) {
+				ranges = append(ranges, r)
+			}
+		}
+	}
+	slices.SortFunc(ranges, func(a, b placeRange) int { return cmp.Compare(a.start, b.start) })
+	return ranges
+}
+
+// hidePiece returns text[start:end] with the names of the places; one that goes on before or after it has the name of its part, such as
+// [scheduler:run@0:5]. The last part has no end: on another machine the place may be longer.
+func (p places) hidePiece(text string, start, end int) string {
+	var b strings.Builder
+	at := start
+	for _, r := range p.rangesIn(text) {
+		from, to := max(r.start, start), min(r.end, end)
+		if from >= to {
+			continue
+		}
+		b.WriteString(text[at:from])
+		name := r.name
+		if to-from < r.end-r.start {
+			last := ""
+			if to < r.end {
+				last = strconv.Itoa(to - r.start)
+			}
+			name = fmt.Sprintf("%s@%d:%s]", strings.TrimSuffix(name, "]"), from-r.start, last)
+		}
+		b.WriteString(name)
+		at = to
+	}
+	return b.String() + text[at:end]
+}
+
+var placePart = regexp.MustCompile(`\[scheduler:(\w+)@(\d{1,6}):(\d{0,6})\]`)
+
+// showPart returns the part of a place that a name from hidePiece stands for; the name itself if there is no such place.
+func (p places) showPart(name string) string {
+	groups := placePart.FindStringSubmatch(name)
+	i := slices.IndexFunc(p, func(one Place) bool { return one.Name == "[scheduler:"+groups[1]+"]" })
+	if i < 0 {
+		return name
+	}
+	text := p[i].Text
+	from, _ := strconv.Atoi(groups[2]) // the pattern has digits alone
+	to, err := strconv.Atoi(groups[3])
+	if err != nil {
+		to = len(text)
+	}
+	from, to = min(from, len(text)), min(to, len(text))
+	return text[from:max(from, to)]
+}
+
+// isWhole reports whether text[start:end] is no part of a longer name.
+func isWhole(text string, start, end int) bool {
+	return (start == 0 || !isNameByte(text[start-1])) && (end == len(text) || !isNameByte(text[end]))
 }
 
 // replaceWhole replaces old where it is not a part of a longer name: /srv/app is not in /srv/apples.
@@ -66,9 +144,8 @@ func replaceWhole(text, old, name string) string {
 			break
 		}
 		end := i + len(old)
-		isWhole := (i == 0 || !isNameByte(rest[i-1])) && (end == len(rest) || !isNameByte(rest[end]))
 		b.WriteString(rest[:i])
-		if isWhole {
+		if isWhole(rest, i, end) {
 			b.WriteString(name)
 		} else {
 			b.WriteString(old)

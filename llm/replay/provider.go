@@ -165,7 +165,8 @@ func mapDelta(d llm.Delta, change func(value.Value) value.Value) (llm.Delta, err
 	return decodeDelta(changed)
 }
 
-// hideDeltas returns an answer with the names of the places, in one piece if a place is spread over several.
+// hideDeltas returns an answer with the names of the places, in the same pieces: of a place that is spread over several, each has its
+// part.
 func (p places) hideDeltas(deltas []llm.Delta) ([]llm.Delta, error) {
 	if len(p) == 0 {
 		return deltas, nil
@@ -174,7 +175,21 @@ func (p places) hideDeltas(deltas []llm.Delta) ([]llm.Delta, error) {
 	if err != nil || !p.occurIn(joinDeltas(hidden)) {
 		return hidden, err
 	}
-	return p.hideEach([]llm.Delta{joinDeltas(deltas)})
+	texts, ends := map[string]string{}, map[string]int{} // by the names of visitTexts
+	for i := range deltas {
+		visitTexts(&deltas[i], func(name string, piece *string) { texts[name] += *piece })
+	}
+	for i := range hidden {
+		pieces := map[string]string{}
+		visitTexts(&deltas[i], func(name string, piece *string) {
+			start := ends[name]
+			ends[name] += len(*piece)
+			pieces[name] = p.hidePiece(texts[name], start, ends[name])
+		})
+		hidden[i].ToolCalls = slices.Clone(hidden[i].ToolCalls)
+		visitTexts(&hidden[i], func(name string, piece *string) { *piece = pieces[name] })
+	}
+	return hidden, nil
 }
 
 func (p places) hideEach(deltas []llm.Delta) ([]llm.Delta, error) {
