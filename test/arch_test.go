@@ -97,14 +97,14 @@ var layers = map[string][]string{
 	"scheduler/flowtest/result":    {"scheduler/explain", "llm", "llm/value"},
 	"scheduler/flowtest/compare":   {"scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "llm/value", "llm/value/atomicfile"},
 	"scheduler/flowtest/report":    {"scheduler/flowtest/compare", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/explain", "calls", "llm", "llm/value", "llm/value/linediff"},
-	"scheduler/flowtest/calibrate": {"scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "calls/schema", "llm/value"},
+	"scheduler/flowtest/calibrate": {"scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "calls/schema", "llm", "llm/value"},
 	"scheduler/flowtest/stat":      {}, // numbers in, numbers out
 	// Checks look at what a run has left: they know no engine.
 	"scheduler/flowtest/check":        {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/check/naming", "scheduler/flowtest/files", "scheduler/flowtest/result", "scheduler/journal", "calls", "calls/ask", "calls/memory/rank", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	"scheduler/flowtest/check/naming": {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/files", "calls", "llm/value", "llm/value/yaml"},
 	"scheduler/flowtest/files":        {"calls", "llm/value/..."},
 	// Test files are read like flows, and run by another package.
-	"scheduler/flowtest/suite": {"scheduler/flow", "scheduler/trigger", "scheduler/flowtest/check", "scheduler/flowtest/files", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm/prompt", "llm/scripted", "llm/value/..."},
+	"scheduler/flowtest/suite": {"scheduler/flow", "scheduler/trigger", "scheduler/flowtest/check", "scheduler/flowtest/files", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm", "llm/prompt", "llm/scripted", "llm/value/..."},
 	// Files of other programs become ours: a package for each kind.
 	"scheduler/importer":      {"calls", "llm/value", "llm/value/yaml"},
 	"scheduler/importer/...":  {"scheduler/importer", "calls", "llm/prompt", "llm/value", "llm/value/yaml"},
@@ -121,10 +121,11 @@ var layers = map[string][]string{
 	"scheduler/remote": {"scheduler", "scheduler/service", "calls", "llm/value"},
 	// The server knows the use cases, and no settings, calls or flags.
 	"scheduler/telemetry":       {"scheduler/journal", "llm", "llm/value/..."},
-	"scheduler/server":          {"scheduler/telemetry", "docs", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
+	"scheduler/server":          {"scheduler/telemetry", "docs", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/compare", "scheduler/flowtest/report", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
 	"scheduler/web":             {},
-	"scheduler/server/openai":   {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/store", "calls", "llm", "llm/value"},
-	"scheduler/server/mcp":      {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "calls/schema", "llm/value"},
+	"scheduler/server/folder":   {},
+	"scheduler/server/openai":   {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "scheduler/server/store", "calls", "llm", "llm/value"},
+	"scheduler/server/mcp":      {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "calls", "calls/schema", "llm/value"},
 	"scheduler/server/notify":   {"scheduler/journal", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/value"},
 	"scheduler/server/triggers": {"scheduler/flow", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/prompt", "llm/value"},
 	"scheduler/server/store":    {"calls", "calls/pgdb", "calls/sqlitefile", "llm/value"},

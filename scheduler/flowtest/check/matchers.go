@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -110,7 +109,7 @@ func unknownMatcher(at flow.Position, name string, known []string) flow.Problem 
 	case isNegated && slices.Contains(known, opposite):
 		return flow.NewProblem(at, wording.Say("unknown matcher %q", name), wording.Say("write not: {%s: ...}", opposite))
 	case slices.Contains(known, meant):
-		return flow.NewProblem(at, wording.Say("unknown matcher %q", name), wording.Of(fmt.Sprintf("did you mean %q?", meant)))
+		return flow.NewProblem(at, wording.Say("unknown matcher %q", name), wording.Say("did you mean %q?", meant))
 	case value.DidYouMean(name, known) != "":
 		return unknownName(at, "unknown matcher %q", name, known)
 	}
