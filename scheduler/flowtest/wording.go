@@ -25,7 +25,6 @@ var _ = wording.Add(wording.Catalog{
 	"add an answer for each request, in their order":                                                                "请按顺序为每个请求加一个回答",
 	"add mocks: {%s: {...}} to the case, record it with scheduler test --record, or add allow: [%s]":                "请在用例中加上 mocks: {%s: {...}}，用 scheduler test --record 录制，或加上 allow: [%s]",
 	"mock the step that sends it, record it with scheduler test --record, or add allow: [http] to the case":         "请模拟发出该请求的步骤，用 scheduler test --record 录制，或在用例中加上 allow: [http]",
-	"run scheduler test --record to record it, mock it in the case, or add allow: [%s]":                             "请用 scheduler test --record 录制，在用例中模拟，或加上 allow: [%s]",
 	"add mocks: {%s: {...}} to the case, or allow: [%s]":                                                            "请在用例中加上 mocks: {%s: {...}}，或 allow: [%s]",
 	"add one for each attempt or item, or give one value instead of a list":                                         "请为每次尝试或每个条目各加一个，或用单个值代替列表",
 	"another case of the file says only":                                                                            "此文件中另有用例写了 only",
