@@ -166,7 +166,7 @@ func (a *answer) addMessageDelta(e event) error {
 		a.finishReason = e.Delta.StopReason
 	}
 	if e.Delta.StopSequence != "" {
-		return a.passOn(llm.Delta{Extra: map[string]json.RawMessage{"stop_sequence": mustEncode(e.Delta.StopSequence)}})
+		return a.passOn(llm.Delta{Extra: map[string]json.RawMessage{"stop_sequence": endpoint.MustEncode(e.Delta.StopSequence)}})
 	}
 	return nil
 }
@@ -257,19 +257,19 @@ func (b *block) wholeBlock() json.RawMessage {
 	}
 	switch {
 	case b.kind == "thinking":
-		members["thinking"] = mustEncode(b.text.String())
-		members["signature"] = mustEncode(b.signature.String())
+		members["thinking"] = endpoint.MustEncode(b.text.String())
+		members["signature"] = endpoint.MustEncode(b.signature.String())
 	case b.text.Len() > 0 && json.Valid([]byte(b.text.String())):
 		members["input"] = json.RawMessage(b.text.String())
 	default:
 		return b.start
 	}
-	return mustEncode(members)
+	return endpoint.MustEncode(members)
 }
 
 // extraItem returns a delta with one item of a list in its Extra.
 func extraItem(name string, item json.RawMessage) llm.Delta {
-	return llm.Delta{Extra: map[string]json.RawMessage{name: mustEncode([]json.RawMessage{item})}}
+	return llm.Delta{Extra: map[string]json.RawMessage{name: endpoint.MustEncode([]json.RawMessage{item})}}
 }
 
 // addWhole takes an answer that came in one piece.

@@ -185,7 +185,7 @@ func toolInput(arguments string) json.RawMessage {
 	if json.Unmarshal([]byte(arguments), &object) == nil && object != nil {
 		return json.RawMessage(arguments)
 	}
-	return mustEncode(map[string]string{"arguments": arguments})
+	return endpoint.MustEncode(map[string]string{"arguments": arguments})
 }
 
 // toolResult returns the result of a tool, which may have texts, images and documents.
@@ -299,14 +299,6 @@ func (b *contentBlock) setCacheControl(raw json.RawMessage) {
 func notNull(raw json.RawMessage) json.RawMessage {
 	if endpoint.IsNull(raw) {
 		return nil
-	}
-	return raw
-}
-
-func mustEncode(x any) json.RawMessage {
-	raw, err := json.Marshal(x)
-	if err != nil {
-		panic(err) // texts and valid JSON always encode
 	}
 	return raw
 }

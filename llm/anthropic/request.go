@@ -75,7 +75,7 @@ func translateTool(raw json.RawMessage) (json.RawMessage, error) {
 	if endpoint.IsNull(own.InputSchema) {
 		own.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	return mustEncode(own), nil
+	return endpoint.MustEncode(own), nil
 }
 
 // translateExtra returns a member that callers of any provider use, such as tool_choice,
@@ -89,7 +89,7 @@ func translateExtra(name string, member json.RawMessage) (string, json.RawMessag
 	case "stop":
 		var one string
 		if json.Unmarshal(member, &one) == nil && !endpoint.IsNull(member) {
-			return "stop_sequences", mustEncode([]string{one})
+			return "stop_sequences", endpoint.MustEncode([]string{one})
 		}
 		return "stop_sequences", member
 	}
@@ -107,7 +107,7 @@ func translateToolChoice(member json.RawMessage) json.RawMessage {
 		if word == "required" {
 			word = "any"
 		}
-		return mustEncode(choice{Type: word})
+		return endpoint.MustEncode(choice{Type: word})
 	}
 	var function struct {
 		Function struct {
@@ -115,7 +115,7 @@ func translateToolChoice(member json.RawMessage) json.RawMessage {
 		} `json:"function"`
 	}
 	if json.Unmarshal(member, &function) == nil && function.Function.Name != "" {
-		return mustEncode(choice{Type: "tool", Name: function.Function.Name})
+		return endpoint.MustEncode(choice{Type: "tool", Name: function.Function.Name})
 	}
 	return member
 }

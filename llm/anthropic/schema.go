@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/endpoint"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -31,7 +32,7 @@ func translateSchema(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, wording.Errorf("the schema of the answer: %w", err)
 	}
 	if translated, ok := taken(schema).(map[string]any); ok {
-		return mustEncode(translated), nil
+		return endpoint.MustEncode(translated), nil
 	}
 	return nil, wording.Errorf("the schema of the answer cannot be translated")
 }
@@ -156,7 +157,7 @@ func describeLeft(out, left map[string]any) {
 				words = append(words, name+": true")
 			}
 		case map[string]any, []any:
-			words = append(words, name+": "+string(mustEncode(v)))
+			words = append(words, name+": "+string(endpoint.MustEncode(v)))
 		default:
 			words = append(words, fmt.Sprintf("%s: %v", name, v))
 		}

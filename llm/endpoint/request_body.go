@@ -52,3 +52,13 @@ func mergeMembers(own map[string]any, more map[string]json.RawMessage) {
 		}
 	}
 }
+
+// MustEncode returns the JSON of a part of a request. It panics on values that have none, which
+// texts, numbers and valid JSON are not.
+func MustEncode(x any) json.RawMessage {
+	raw, err := json.Marshal(x)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}

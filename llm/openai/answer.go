@@ -84,7 +84,7 @@ func (a *answer) addChunk(data []byte) error {
 			return err
 		}
 		if !endpoint.IsNull(choice.Error) {
-			return a.provider.client.Reported(mustEncode(map[string]json.RawMessage{"error": choice.Error}))
+			return a.provider.client.Reported(endpoint.MustEncode(map[string]json.RawMessage{"error": choice.Error}))
 		}
 	}
 	return nil

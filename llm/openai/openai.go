@@ -173,7 +173,7 @@ func (p *Provider) requestBody(req *llm.Request) ([]byte, error) {
 
 // responseFormat is raw JSON: a format among the extra members replaces it as a whole.
 func responseFormat(schema json.RawMessage) json.RawMessage {
-	return mustEncode(map[string]any{
+	return endpoint.MustEncode(map[string]any{
 		"type":        "json_schema",
 		"json_schema": map[string]any{"name": "answer", "schema": schema},
 	})

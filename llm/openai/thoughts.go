@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/endpoint"
 )
 
 // detailsMember is the member in which OpenRouter sends thoughts with their signatures, and
@@ -72,7 +73,7 @@ func joinText(item, next map[string]json.RawMessage) {
 		isText := name == text && json.Unmarshal(item[name], &before) == nil && json.Unmarshal(raw, &after) == nil
 		switch {
 		case isText:
-			item[name] = mustEncode(before + after)
+			item[name] = endpoint.MustEncode(before + after)
 		case string(raw) != "null":
 			item[name] = raw
 		}
@@ -84,7 +85,7 @@ func (t *thoughts) wholeDetails() json.RawMessage {
 	if t.details == nil {
 		return nil
 	}
-	return mustEncode(t.details)
+	return endpoint.MustEncode(t.details)
 }
 
 // withoutForeign returns messages without [foreignMembers]. Messages that have none stay as
@@ -102,16 +103,8 @@ func withoutForeign(messages []llm.Message) []llm.Message {
 			delete(members, name)
 		}
 		if len(members) < before {
-			kept[i] = mustEncode(members)
+			kept[i] = endpoint.MustEncode(members)
 		}
 	}
 	return kept
-}
-
-func mustEncode(x any) json.RawMessage {
-	raw, err := json.Marshal(x)
-	if err != nil {
-		panic(err) // texts and valid JSON always encode
-	}
-	return raw
 }

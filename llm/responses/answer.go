@@ -138,7 +138,7 @@ func nested(raw json.RawMessage) json.RawMessage {
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(raw, &flat) == nil && endpoint.IsNull(flat.Error) {
-		return mustEncode(map[string]json.RawMessage{"error": raw})
+		return endpoint.MustEncode(map[string]json.RawMessage{"error": raw})
 	}
 	return raw
 }
@@ -167,7 +167,7 @@ func (a *answer) end(raw json.RawMessage) error {
 	}
 	switch {
 	case !endpoint.IsNull(whole.Error):
-		return a.provider.client.Reported(mustEncode(map[string]json.RawMessage{"error": whole.Error}))
+		return a.provider.client.Reported(endpoint.MustEncode(map[string]json.RawMessage{"error": whole.Error}))
 	case slices.Contains([]string{"failed", "cancelled", "queued", "in_progress"}, whole.Status):
 		return endpoint.Incomplete("the server broke the answer off: %s", whole.Status)
 	}
@@ -191,7 +191,7 @@ func (a *answer) end(raw json.RawMessage) error {
 		}
 	}
 	if a.telling {
-		d.Extra = map[string]json.RawMessage{itemsMember: mustEncode(a.items)}
+		d.Extra = map[string]json.RawMessage{itemsMember: endpoint.MustEncode(a.items)}
 	}
 	return a.passOn(d)
 }

@@ -159,7 +159,7 @@ func translatePart(raw json.RawMessage, textType string) ([]any, error) {
 		_ = json.Unmarshal(part.ImageURL, &image) // the address alone has none
 		return []any{map[string]any{"type": "input_image", "image_url": url, "detail": cmp.Or(image.Detail, "auto")}}, nil
 	case "file":
-		return []any{flatten(mustEncode(map[string]any{"type": "input_file", "file": part.File}), "file")}, nil
+		return []any{flatten(endpoint.MustEncode(map[string]any{"type": "input_file", "file": part.File}), "file")}, nil
 	}
 	return []any{raw}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/endpoint"
 )
 
 // itemKey tells the items of an answer apart: by their index or, with servers that send none,
@@ -69,7 +70,7 @@ func (a *answer) addText(o *openItem, piece string, isRefusal bool) error {
 	d := llm.Delta{Text: piece}
 	if isRefusal && piece != "" {
 		a.refused = true
-		d.Extra = map[string]json.RawMessage{llm.RefusalMember: mustEncode(piece)}
+		d.Extra = map[string]json.RawMessage{llm.RefusalMember: endpoint.MustEncode(piece)}
 	}
 	return a.passOn(d)
 }
@@ -198,5 +199,5 @@ func (a *answer) addPlace(at place) {
 		return json.Unmarshal(raw, &before) == nil && (before.Type == messageType || before.Type == callType)
 	})
 	a.telling = a.telling || isSecond || at.Phase != ""
-	a.items = append(a.items, mustEncode(at))
+	a.items = append(a.items, endpoint.MustEncode(at))
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/endpoint"
 )
 
 // drawItem returns an item of an answer, and the item of the input that it must come back as;
@@ -20,7 +21,7 @@ import (
 func drawItem(t *rapid.T, i int) (item string, back any) {
 	text := rapid.StringMatching(`[ab 好😀"]{0,4}`).Draw(t, "text")
 	phase := rapid.SampledFrom([]string{"", "commentary", "final_answer"}).Draw(t, "phase")
-	quoted := string(mustEncode(text))
+	quoted := string(endpoint.MustEncode(text))
 	switch rapid.SampledFrom([]string{messageType, callType, reasoningType, "web_search_call", "bare thought"}).Draw(t, "type") {
 	case messageType:
 		item = `{"type":"message","id":"m","phase":"` + phase + `","content":[{"type":"output_text","text":` + quoted + `}]}`
@@ -29,10 +30,10 @@ func drawItem(t *rapid.T, i int) (item string, back any) {
 		}
 		return item, messageItem("assistant", textParts("output_text", text), phase)
 	case callType:
-		arguments := string(mustEncode(map[string]string{"x": text}))
+		arguments := string(endpoint.MustEncode(map[string]string{"x": text}))
 		call := toolCall{ID: fmt.Sprintf("c%d", i)}
 		call.Function.Name, call.Function.Arguments = "f", arguments
-		return `{"type":"function_call","id":"fc","call_id":"` + call.ID + `","name":"f","arguments":` + string(mustEncode(arguments)) + `}`, callItem(call)
+		return `{"type":"function_call","id":"fc","call_id":"` + call.ID + `","name":"f","arguments":` + string(endpoint.MustEncode(arguments)) + `}`, callItem(call)
 	case reasoningType:
 		return `{"type":"reasoning","id":"rs","summary":[],"encrypted_content":` + quoted + `}`, map[string]any{"type": "reasoning", "summary": []any{}, "encrypted_content": text}
 	case "web_search_call":
@@ -58,7 +59,7 @@ func TestItemsComeBack(t *testing.T) {
 			want = want[:len(want)-1]
 		}
 		answer := answerOf(t, `{"object":"response","status":"completed","output":[`+strings.Join(output, ",")+`]}`)
-		m := message{Role: "assistant", Content: mustEncode(answer.Text)}
+		m := message{Role: "assistant", Content: endpoint.MustEncode(answer.Text)}
 		for _, call := range answer.ToolCalls {
 			c := toolCall{ID: call.ID}
 			c.Function.Name, c.Function.Arguments = call.Name, call.Arguments
@@ -83,7 +84,7 @@ func typeOf(t *rapid.T, item any) any {
 	var members struct {
 		Type string `json:"type"`
 	}
-	if err := json.Unmarshal(mustEncode(item), &members); err != nil {
+	if err := json.Unmarshal(endpoint.MustEncode(item), &members); err != nil {
 		t.Fatal(err)
 	}
 	return members.Type
@@ -91,7 +92,7 @@ func typeOf(t *rapid.T, item any) any {
 
 // generic returns x as JSON decodes it.
 func generic(t *rapid.T, x []any) (v []any) {
-	if err := json.Unmarshal(mustEncode(x), &v); err != nil {
+	if err := json.Unmarshal(endpoint.MustEncode(x), &v); err != nil {
 		t.Fatal(err)
 	}
 	return v

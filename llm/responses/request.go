@@ -78,7 +78,7 @@ func translateTool(raw json.RawMessage) (json.RawMessage, error) {
 	if endpoint.IsNull(own.Parameters) {
 		own.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	return mustEncode(own), nil
+	return endpoint.MustEncode(own), nil
 }
 
 // translateExtra returns a member of chat completions under the name and in the form that
@@ -102,7 +102,7 @@ func translateExtra(name string, member json.RawMessage) (string, json.RawMessag
 
 // within returns the object {name: member}.
 func within(name string, member json.RawMessage) json.RawMessage {
-	return mustEncode(map[string]json.RawMessage{name: member})
+	return endpoint.MustEncode(map[string]json.RawMessage{name: member})
 }
 
 // flatten moves the members of the object's member inner up into it: {type: function,
@@ -116,13 +116,5 @@ func flatten(raw json.RawMessage, inner string) json.RawMessage {
 	for name, member := range nested {
 		outer[name] = member
 	}
-	return mustEncode(outer)
-}
-
-func mustEncode(x any) json.RawMessage {
-	raw, err := json.Marshal(x)
-	if err != nil {
-		panic(err) // texts and valid JSON always encode
-	}
-	return raw
+	return endpoint.MustEncode(outer)
 }
