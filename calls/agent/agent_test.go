@@ -3,6 +3,7 @@ package agent_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,5 +109,20 @@ func TestResults(t *testing.T) {
 	want := strings.Repeat("雨", 85) + "\n[cut: these are the first 255 of 600 bytes]"
 	if got := r.Rounds[0].ToolCalls[0].Result; got != want {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Messages from outside are held to the rules of providers: what is left out is told.
+func TestRepairedMessages(t *testing.T) {
+	r := run(t.Context(), t, &world{t: t}, scripted.New(says("ok")), `{messages: [{content: x}, {role: user, content: hi}, {role: tool, tool_call_id: gone, content: late}, {role: user, content: now}]}`)
+	if r.err != nil || len(r.Messages) != 3 {
+		t.Fatalf("got %+v", r)
+	}
+	want := []string{"messages[0]: the message is left out: it has no role", `messages[2]: the tool result is left out: no message before it calls "gone"`}
+	if !slices.Equal(r.Warnings, want) {
+		t.Errorf("the warnings are %q", r.Warnings)
+	}
+	if got := value.OfMap(r.Messages[1]).JSON(); got != `{"role":"user","content":"now"}` {
+		t.Errorf("the second message is %s", got)
 	}
 }

@@ -33,6 +33,10 @@ func TestWild(t *testing.T) {
 			`{"role":"user","content":[{"type":"text","text":"Look, the market!"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}`,
 			`{"role":"system","content":"MARKET TEXT"}`,
 		}},
+		"inchat-orphan-result": {
+			messages: []string{`{"role":"user","content":"q"}`, `{"role":"assistant","content":"wait"}`, `{"role":"user","content":"And now?"}`},
+			warnings: []string{`history[1]: the tool result is left out: no message before it calls "gone"`, `history[2]: the tool call "a" is left out: no result follows it`},
+		},
 		"inchat-tool-calls": {trace: []string{"key in"}, messages: []string{
 			`{"role":"user","content":"What is the weather at the market?"}`,
 			`{"role":"system","content":"MARKET TEXT"}`,

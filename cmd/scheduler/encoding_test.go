@@ -50,6 +50,9 @@ func TestEncodings(t *testing.T) {
 		"skill":               {map[string]string{"ws/skills/s/SKILL.md": "---\nname: s\ndescription: caf\xe9\n---\nx"}, []string{"call", "context", "--with", "-"}, "{workspace: ws, current_message: hi}", 0, "SKILL.md:3:17: the text is not UTF-8 here", "<description>café</description>"},
 		"memory import":       {nil, []string{"memory", "import", "--user", "u", "--jsonl", "-"}, "{\"content\": \"caf\xe9\"}", 2, "-:1: column 17: the text is not UTF-8 here", "imported 1 memory"},
 		"memory add":          {nil, []string{"memory", "add", "--user", "u", "-"}, "caf\xe9", 2, "stdin: 1:4: the text is not UTF-8 here", "mem"},
+		"memory search":       {nil, []string{"memory", "search", "--user", "u", "--jsonl", "-"}, "{\"request\": {\"current_query\": \"caf\xe9\"}}", 1, "-:1: column 35: the text is not UTF-8 here", ""},
+		"cassette":            {map[string]string{"w.cassette.yaml": "# caf\xe9\n"}, append(run, "--replay"), "", 2, "w.cassette.yaml:1:6: the text is not UTF-8 here", ""},
+		"agent, messages":     {nil, []string{"call", "agent", "--jsonl", "-"}, "{\"with\":{\"prompt\":\"caf\xe9\"},\"llm\":[{\"text\":\"ok\"}]}", 0, "line 1: the JSON at 1:23: the text is not UTF-8 here", "ok"},
 		"promptfoo":           {map[string]string{"p.yaml": "prompts: [caf\xe9]"}, []string{"import", "promptfoo", "p.yaml", "-o", "out"}, "", 2, "1:14: the text is not UTF-8 here", ""},
 		"promptfoo, a prompt": {map[string]string{"p.yaml": "prompts: [file://d.txt]\ntests: [{vars: {q: x}}]\n", "d.txt": "caf\xe9 {{q}}"}, []string{"import", "promptfoo", "p.yaml", "-o", "out"}, "", 0, "d.txt was not read: 1:4: the text is not UTF-8 here", ""},
 		"texts of a language": {
