@@ -80,7 +80,7 @@ func TestMCPPrompts(t *testing.T) {
 			}
 		}
 		const before = `[{"role": "assistant", "content": "How can I help?"}]`
-		got, err := s.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "desk", Arguments: map[string]string{"question": "Where is it?", "orders": "2", "conversation": before}})
+		got, err := s.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "desk", Arguments: map[string]string{"question": "Where is it?", "orders": "2", "photo": "", "conversation": before}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,6 +102,7 @@ func TestMCPPrompts(t *testing.T) {
 			says   string
 		}{
 			"no such prompt":         {"nothing", nil, "unknown prompt"},
+			"an empty argument":      {"desk", map[string]string{"question": "", "orders": "2", "conversation": ""}, "question"},
 			"not a flow with one":    {"edited", nil, "unknown prompt"},
 			"a number that is none":  {"desk", map[string]string{"question": "x", "orders": "few"}, "the argument orders"},
 			"a misspelt argument":    {"desk", map[string]string{"queston": "x", "orders": "1"}, `did you mean "question"?`},

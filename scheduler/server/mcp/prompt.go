@@ -154,11 +154,17 @@ func invalidParams(err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }
 
-// typedArguments returns the arguments of a prompt, which are texts, as the inputs of the flow and the conversation.
+// typedArguments returns the arguments of a prompt, which are texts, as the inputs of the flow and the conversation. An
+// empty text is one that the person has not filled in, unless the input is required.
 func typedArguments(f *flow.Flow, texts map[string]string) (value.Value, error) {
 	typed := value.NewMap(len(texts))
+	required, _ := f.Inputs.Doc().Get("required")
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		text := texts[name]
+		isRequired := slices.ContainsFunc(required.List(), func(v value.Value) bool { return v.PlainText() == name })
+		if text == "" && !isRequired {
+			continue
+		}
 		if name == conversationArgument && takesConversation(f) {
 			messages, err := value.ParseStrictJSON([]byte(text))
 			if err != nil {
