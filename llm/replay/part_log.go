@@ -68,7 +68,7 @@ func (c *Cassette) takeLogLocked(run *recordedRun) error {
 	if path == "" {
 		return nil
 	}
-	text, err := os.ReadFile(path) //nolint:gosec // a folder of the settings
+	text, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

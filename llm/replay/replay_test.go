@@ -346,7 +346,7 @@ func TestMissOfEmptyCassette(t *testing.T) {
 }
 
 // standIn stands for a secret of eight bytes without a name.
-const standIn = "nuycvemp"
+const standIn = "holggxgl"
 
 func TestSecretsAreMasked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")

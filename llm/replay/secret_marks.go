@@ -103,7 +103,7 @@ func (s shape) standIn(name string) string {
 	n = min(n, maxStandIn)
 	b := make([]byte, 0, n+sha256.Size)
 	for i := 0; len(b) < n; i++ {
-		sum := sha256.Sum256(fmt.Appendf(nil, "stand-in %d for the secret %s", i, name))
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", name, i))
 		for _, x := range sum {
 			if isDigits {
 				b = append(b, '1'+x%9) // a number does not begin with 0
