@@ -57,7 +57,6 @@ var englishTexts = map[string]string{
 	"a worker has another journal than the one that the run is in: all machines need the same store": "what the page of Temporal shows, which is in English",
 	"stand-in %d for the secret %s":      "the seed of a stand-in for a secret",
 	"two words":                          "a text to try expressions on",
-	"logins mark":                        "the name of a row",
 	"anthropic provider ":                "for the log",
 	"openai provider ":                   "for the log",
 	"openai-responses provider ":         "for the log",
