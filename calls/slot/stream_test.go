@@ -98,7 +98,6 @@ func TestFilledText(t *testing.T) {
 		{
 			name: "nothing is known", params: `{"stages":["llm"],` + two + `}`,
 			answers: []scripted.Answer{pieces("no idea")},
-			want:    []string{`{}`},
 		},
 		{
 			name: "a union is told when a branch fits", params: `{"stages":["function"],` + union + `}`,
@@ -123,6 +122,9 @@ func TestFilledText(t *testing.T) {
 				t.Errorf("the user reads %q, want %q", said, tt.want)
 			}
 			filled, _ := data.At("/slot_data")
+			if said == nil {
+				return // an empty object is not said
+			}
 			lines := strings.Split(strings.Join(said, ""), "\n")
 			if told := parse(t, lines[len(lines)-1]); !value.Equal(told, filled) {
 				t.Errorf("the user reads %s, filled is %s", told, filled)
