@@ -146,7 +146,7 @@ type textReader struct {
 // Read fails at the first byte that belongs to no character.
 func (r *textReader) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
-	text := append(r.rest, p[:n]...)
+	text := slices.Concat(r.rest, p[:n])
 	r.rest = nil
 	at := value.FindInvalidUTF8(text)
 	switch {

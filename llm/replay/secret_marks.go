@@ -137,7 +137,7 @@ func (show *shower) showValue(v value.Value) value.Value {
 		if !strings.Contains(text, markStart) {
 			return v
 		}
-		if groups := markPattern.FindStringSubmatch(text); groups != nil && groups[0] == text && groups[8] != "" {
+		if groups := markPattern.FindStringSubmatch(text); len(groups) > 8 && groups[0] == text && groups[8] != "" {
 			return numberOf(show.textOf(parseMark(groups)))
 		}
 		return value.OfString(show.showText(text))

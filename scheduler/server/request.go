@@ -36,7 +36,7 @@ func (b bodyReader) Read(into []byte) (int, error) {
 	var tooLarge *http.MaxBytesError
 	var late net.Error
 	isLate := errors.As(err, &late) && late.Timeout()
-	if err != nil && err != io.EOF && !isLate && !errors.As(err, &tooLarge) { //nolint:errorlint // readers return io.EOF itself
+	if err != nil && err != io.EOF && !isLate && !errors.As(err, &tooLarge) {
 		b.request.isBroken = true
 	}
 	return n, err

@@ -82,19 +82,17 @@ func (c *client) interceptPrompt(ctx context.Context, next sdk.MethodHandler, r 
 		return nil, err
 	}
 	names := flowTools(flows)
-	for _, f := range flows {
-		if promptName(names[f.ID]) != params.Name || !makesPrompt(f) {
-			continue
-		}
-		c.server.AddPrompt(&sdk.Prompt{Name: params.Name}, func(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-			found, _ := ctx.Value(toolKey{}).(*service.LibraryFlow)
-			return c.makePrompt(ctx, r, found)
-		})
-		ctx, end := c.api.untilClosed(context.WithValue(ctx, toolKey{}, f))
-		defer end()
-		return next(ctx, methodGetPrompt, r)
+	at := slices.IndexFunc(flows, func(f *service.LibraryFlow) bool { return promptName(names[f.ID]) == params.Name && makesPrompt(f) })
+	if at < 0 {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", value.Truncate(params.Name, 80))}
 	}
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", value.Truncate(params.Name, 80))}
+	c.server.AddPrompt(&sdk.Prompt{Name: params.Name}, func(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		found, _ := ctx.Value(toolKey{}).(*service.LibraryFlow)
+		return c.makePrompt(ctx, r, found)
+	})
+	ctx, end := c.api.untilClosed(context.WithValue(ctx, toolKey{}, flows[at]))
+	defer end()
+	return next(ctx, methodGetPrompt, r)
 }
 
 // makePrompt runs a flow until it would ask the model, and answers with the messages that this would get.
