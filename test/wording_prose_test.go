@@ -55,7 +55,6 @@ var englishTexts = map[string]string{
 	"Headers of the request.":                 "what the model reads of a tool",
 	"Bearer realm=\"scheduler\"":              "a header",
 	"a worker has another journal than the one that the run is in: all machines need the same store": "what the page of Temporal shows, which is in English",
-	"stand-in %d for the secret %s":      "the seed of a stand-in for a secret",
 	"two words":                          "a text to try expressions on",
 	"anthropic provider ":                "for the log",
 	"openai provider ":                   "for the log",

@@ -102,7 +102,7 @@ func TestAsk(t *testing.T) {
 			`{required: [/a, /b, /c], definitions: {p: {type: object, required: [x, y], properties: {x: {const: 1}}}}, properties: {
 			  /a: {oneOf: [{$ref: "#/definitions/p"}, {type: object, required: [z], properties: {z: {enum: [2]}}}]}, /b: {anyOf: [{type: integer}, {enum: [all]}, {type: integer}]}, /c: {const: big}}}`,
 			"{\"x\": 2}\n{\"z\": 2}\nall\nbig\n", []string{`a:/a={"z":2}`, `a:/b="all"`, `a:/c="big"`},
-			[]string{"What is the a?\n    as JSON: {...}\n", "What is the b?", "What is the c?"},
+			[]string{"What is the a?\n    as JSON: {...}\n", "What is the b (a number or all)?", "What is the c?"},
 		},
 		"limits are told": {
 			`{required: [/a, /b, /c, /d], properties: {
