@@ -245,9 +245,7 @@ func (r *run) checkUserIn(f *flow.Flow, isNone bool, inputs *knownInputs) error 
 			continue
 		}
 		if isNone && r.needsUser(step, inputs) {
-			err := calls.Errorf(calls.Invalid, "step %s: the flow names no user whose memories would be meant", step.ID).
-				WithHint(`write memory: {user: "{{ run.user }}"} in the flow, and name the user of the run, as run --user does`)
-			return r.failureOf(err, step.Pos)
+			return r.failureOf(errWithoutUser(f, step), step.Pos)
 		}
 		if step.Sub == nil || step.Sub.User == nil {
 			continue
@@ -260,6 +258,15 @@ func (r *run) checkUserIn(f *flow.Flow, isNone bool, inputs *knownInputs) error 
 		}
 	}
 	return nil
+}
+
+// errWithoutUser is the error of a step that works in the memory of nobody: the flow names no user, or takes the user of the run, which has none.
+func errWithoutUser(f *flow.Flow, step *flow.Step) error {
+	err := calls.Errorf(calls.Invalid, "step %s: the flow names no user whose memories would be meant", step.ID)
+	if f.User != nil {
+		return err.WithHint("memory.user of the flow is empty in this run: name the user, by run --user, a token of a user, or user of the request")
+	}
+	return err.WithHint(`write memory: {user: "{{ run.user }}"} in the flow, and name the user of the run, as run --user does`)
 }
 
 // needsUser reports whether a step works in the memory of the flow's user, and not in those of every user.

@@ -4,6 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"memory.user of the flow is empty in this run: name the user, by run --user, a token of a user, or user of the request": "本次运行中流程的 memory.user 为空：请用 run --user、绑定用户的令牌或请求的 user 指明用户",
 	"%w; the provider %s is asked instead":                               "%w；改为询问服务商 %s",
 	"no model provider for %q":                                           "没有用于 %q 的模型服务商",
 	"%s needs the parameter %q: the text of a template is not filled in": "%s 需要参数 %q：模板的文本不会自动填写",

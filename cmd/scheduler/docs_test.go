@@ -24,6 +24,18 @@ type docsBlock struct {
 	line       int
 }
 
+// fileOf returns the file that a block is: named in its first line, as in "# hello.yaml", or behind its kind, as in
+// "csv questions.csv", for files that have no comments.
+func (b docsBlock) fileOf() (name, text string) {
+	if _, name, ok := strings.Cut(b.kind, " "); ok {
+		return name, b.text
+	}
+	if m := namedFile.FindStringSubmatch(b.text); m != nil {
+		return m[1], strings.TrimPrefix(b.text, m[0])
+	}
+	return "", b.text
+}
+
 func docsBlocks(t *testing.T, page string) (blocks []docsBlock) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -121,7 +133,7 @@ func (r *docsReader) checkKey(t *testing.T) {
 
 func (r *docsReader) read(t *testing.T, b docsBlock) {
 	t.Helper()
-	switch b.kind {
+	switch kind, _, _ := strings.Cut(b.kind, " "); kind {
 	case "yaml", "json", "jsonl", "csv", "text", "markdown":
 		r.writeFile(t, b)
 	case "console":
@@ -139,14 +151,13 @@ var namedFile = regexp.MustCompile(`^(?:#|//|<!--) ?([\w./-]+\.[a-z]+)(?: -->)?\
 
 func (r *docsReader) writeFile(t *testing.T, b docsBlock) {
 	t.Helper()
-	m := namedFile.FindStringSubmatch(b.text)
-	if m == nil {
+	name, text := b.fileOf()
+	if name == "" {
 		if err := yaml.Unmarshal([]byte(b.text), new(any)); b.kind == "yaml" && err != nil && !strings.Contains(b.text, "# ERROR") {
 			t.Errorf("%s:%d: %v", r.page, b.line, err)
 		}
 		return
 	}
-	name, text := m[1], strings.TrimPrefix(b.text, m[0])
 	text = strings.ReplaceAll(text, "https://api.example.com/v1", r.model)
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 		t.Fatal(err)

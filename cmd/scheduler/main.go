@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -30,7 +31,7 @@ func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := untilInterrupted()
 	defer stop()
 	app := &app{Terminal: terminal.New(stdin, stdout, stderr, ctx.Done()), args: args}
-	app.Language = terminal.Language(os.Getenv("LANG"))
+	app.Language = terminal.Language(cmp.Or(os.Getenv("SCHEDULER_LANGUAGE"), os.Getenv("LANG")))
 	defer app.close()
 	root := newRoot(app)
 	if wording.IsChinese(string(app.Language)) {

@@ -96,10 +96,8 @@ func (m *models) checkKeys(f *flow.Flow, named []string) error {
 		}
 		isSure := s.When == nil && !s.Continue
 		if isSure && s.Def.Info.UsesLLM && !s.Def.Info.LLMOptional {
-			for _, name := range m.namesOf(own) {
-				if err := m.check(name); err != nil {
-					return err
-				}
+			if err := m.checkNames(m.namesOf(own)); err != nil {
+				return err
 			}
 		}
 		if isSure && s.Sub != nil {
@@ -112,6 +110,19 @@ func (m *models) checkKeys(f *flow.Flow, named []string) error {
 		}
 	}
 	return nil
+}
+
+// checkNames opens the providers of a list until one has its key. One without is passed over by the run, with a warning, as if
+// its server had refused the key; only a list of which no provider has a key is an error, which is that of the first.
+func (m *models) checkNames(names []string) (first error) {
+	for _, name := range names {
+		err := m.check(name)
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
 }
 
 // firstModelStep returns the first step that is sure to ask a model which neither it nor its flow
