@@ -264,7 +264,7 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceO
 	if !slices.Contains(tags, "*") && !slices.Contains(tags, quotedTag(found.Hash)) {
 		return nil, newProblem(http.StatusPreconditionFailed, "precondition", wording.Say("the flow has changed since"), wording.Say("read it again"))
 	}
-	f, problems, err := s.options.Service.LintText(found.File, in.Body.Text)
+	f, problems, err := s.options.Service.LintText(found.File, in.Body.Text, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +297,7 @@ func (s *Server) createFlow(ctx context.Context, in *putSourceInput) (*putSource
 	if err != nil {
 		return nil, err
 	}
-	f, problems, err := s.options.Service.LintText(file, in.Body.Text)
+	f, problems, err := s.options.Service.LintText(file, in.Body.Text, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -377,12 +377,43 @@ func (s *Server) lintText(ctx context.Context, in *lintTextInput) (*body[lintBod
 	if !ok {
 		return nil, calls.Errorf(calls.Invalid, "file: %s is not a path below a folder of flows", quoteText(in.Body.File))
 	}
-	_, problems, err := s.options.Service.LintText(file, in.Body.Text)
+	_, problems, err := s.options.Service.LintText(file, in.Body.Text, s.readerOf(ctx))
 	if err != nil {
 		return nil, err
 	}
 	return &body[lintBody]{lintBody{s.problemBodies(ctx, problems), len(problems.Errors()), len(problems.Warnings())}}, nil
 }
+
+// readerOf returns how the check of a caller's text reads the files that the text names; nil reads any. Who may not save
+// flows gets those below the folders of flows alone: the problems of a text quote the files in it, for example
+// {call: flow, with: {path: /etc/passwd}}.
+func (s *Server) readerOf(ctx context.Context) func(path string) ([]byte, error) {
+	if s.options.Edit && checkScope(requestOf(ctx).caller, store.FlowsWrite) == nil {
+		return nil
+	}
+	return func(path string) ([]byte, error) {
+		for _, folder := range s.options.Flows {
+			rel, err := filepath.Rel(flow.Absolute(folder), flow.Absolute(path))
+			if err == nil && filepath.IsLocal(rel) {
+				return readBelow(folder, rel)
+			}
+		}
+		return nil, fs.ErrNotExist
+	}
+}
+
+// readBelow reads a file of a folder, out of which no link leads.
+func readBelow(folder, rel string) ([]byte, error) {
+	root, err := calls.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // nothing was written
+	return calls.ReadFileIn(root, rel, maxFlowFile)
+}
+
+// maxFlowFile bounds a file that a flow names, as flow files are bounded themselves.
+const maxFlowFile = 8 << 20
 
 // getFlowSchema returns the JSON Schema of flow files, for editors.
 func (s *Server) getFlowSchema(context.Context, *none) (*body[value.Value], error) {

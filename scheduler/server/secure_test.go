@@ -3,6 +3,7 @@ package server_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -371,6 +372,40 @@ func TestManyMembers(t *testing.T) {
 			if length := len(strings.Join(values, "")); length > 4096 {
 				t.Errorf("%s: the header %s has %d bytes", path, name, length)
 			}
+		}
+	}
+}
+
+// TestLintReadsNoForeignFiles checks a text whose steps name files of the machine: who may not save flows sees nothing of them.
+func TestLintReadsNoForeignFiles(t *testing.T) {
+	dir := t.TempDir()
+	private := filepath.Join(t.TempDir(), "private.yaml")
+	if err := os.WriteFile(private, []byte("hunter2: [\nopensesame"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, dir, nil, func(o *server.Options) { o.Edit = true })
+	reader, editor := f.token("lin", store.FlowsRead), f.token("", store.FlowsRead, store.FlowsWrite)
+	link := filepath.Join(dir, "flows", "link.yaml")
+	if err := os.Symlink(private, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{
+		"{id: a, call: flow, with: {path: " + private + "}}",
+		"{id: a, call: flow, with: {path: link.yaml}}",
+		"{id: a, call: flow, with: {path: " + filepath.Join(filepath.Dir(private), "privat.yaml") + "}}",
+		"{id: a, call: input, with: {config_path: " + private + ", user_input: hi}}",
+		"{id: a, call: agent, with: {prompt: hi, tools: {flows: [{path: " + private + "}]}}}",
+	} {
+		text, err := json.Marshal(map[string]string{"file": "x.yaml", "text": "name: x\nsteps: [" + step + "]\n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := f.do(reader, "POST", "/api/v1/lint", string(text))
+		if answer.status != http.StatusOK || strings.Contains(answer.text, "hunter2") || strings.Contains(answer.text, "opensesame") || strings.Contains(answer.text, "did you mean") {
+			t.Errorf("%s: status %d\n%s", step, answer.status, answer.text)
+		}
+		if editor := f.do(editor, "POST", "/api/v1/lint", string(text)); editor.status != http.StatusOK {
+			t.Errorf("%s: status %d for an editor", step, editor.status)
 		}
 	}
 }

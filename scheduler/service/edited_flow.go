@@ -26,12 +26,13 @@ func (s *Service) LoadEditedText(ctx context.Context, p Principal, run, text str
 }
 
 // LintText returns the problems of a text that is to become the file, and the flow where
-// there is no error among them.
-func (s *Service) LintText(file, text string) (*flow.Flow, flow.Problems, error) {
+// there is no error among them. readFile reads the files that the text names; nil reads any file of the machine.
+func (s *Service) LintText(file, text string, readFile func(path string) ([]byte, error)) (*flow.Flow, flow.Problems, error) {
 	loader, _, err := s.parts.Loader(Surroundings{})
 	if err != nil {
 		return nil, nil, err
 	}
+	loader.ReadFile = readFile
 	f, problems := loader.Parse(file, []byte(text))
 	return f, problems, nil
 }
