@@ -98,9 +98,10 @@ func isComputed(text string, at int) bool {
 // isMark reports whether a letter stands between those that were computed.
 func isMark(r rune) bool { return r == computedMark || r >= firstMark && r < firstMark+1000 }
 
-// standsInCalls reports whether a byte is of tool calls, which stand for values.
+// standsInCalls reports whether a byte is of tool calls, which stand for values. A call whose id was there before has another
+// one, 1_2.
 func standsInCalls(text string, at int) bool {
-	calls := strings.Index(text, `[{"id":"1"`)
+	calls := strings.Index(text, `[{"id":"1`)
 	return calls >= 0 && calls < at
 }
 
