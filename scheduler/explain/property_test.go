@@ -222,6 +222,10 @@ const toolSource, memorySource = 2999, 2998
 // toolText is what the tool gives: agents may cut it.
 var toolText = textOf(toolSource) + strings.Repeat(".", 300)
 
+// nothingToSend is in the error of a flow that asks a model with messages of which the repair of histories keeps none,
+// for example a lone result of a tool.
+const nothingToSend = "a model needs at least one message"
+
 // run runs the world in one of the campaigns.
 func (w *world) run(t *testing.T, isEqual bool) *schedulertest.Result {
 	asked := &model{isEqual: isEqual, flaky: maps.Clone(w.flaky), rounds: 1 + len(w.sources)%3}
@@ -255,7 +259,7 @@ func (w *world) run(t *testing.T, isEqual bool) *schedulertest.Result {
 		r.Events = append(events[:len(events):len(events)], r.Events...)
 		checkResumed(t, before, r)
 	}
-	if r.Err != nil {
+	if r.Err != nil && !strings.Contains(r.Err.Error(), nothingToSend) {
 		t.Fatalf("%v\n%s", r.Err, text)
 	}
 	if !isEqual { // items ask in any order
@@ -392,6 +396,9 @@ func TestEveryByteHasItsSource(t *testing.T) {
 		}
 		w := newWorld(rt)
 		unique, equal := w.run(t, false), w.run(t, true)
+		if unique.Err != nil || equal.Err != nil {
+			rt.Skip(unique.Err, equal.Err)
+		}
 		w.readFiles(unique)
 		names, first := explainAll(t, unique)
 		_, second := explainAll(t, equal)
