@@ -144,6 +144,8 @@ type RecordedStart struct {
 	// run began, for one that is resumed; it is zero if that is not known.
 	Now, StartedAt time.Time
 	Seed           uint64
+	// Language is that of flows that name none; "" is not known.
+	Language string
 }
 
 // Interceptor stands between the steps of runs and their calls. Tests of flows have one, for a run; it

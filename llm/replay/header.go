@@ -22,6 +22,9 @@ type Header struct {
 	Resumed []time.Time
 	// Seed is that of its random numbers.
 	Seed uint64
+	// Language is that of flows that name none, and Zone the time zone of its clock, as the settings of the machine that recorded it
+	// had them; "" is not known, or none.
+	Language, Zone string
 	// Program is the version that recorded it.
 	Program string
 	// Take counts the runs that one process began with the same inputs for the same user, such as a
@@ -74,7 +77,7 @@ func (h *Header) isSameStart(o *Header) bool { return h.Inputs == o.Inputs && h.
 func (h *Header) encode() *value.Map {
 	m := value.NewMap(10)
 	for _, member := range []struct{ name, text string }{
-		{"run", h.Run}, {"flow", h.Flow}, {"inputs", h.Inputs}, {"user", h.User}, {"now", h.Now.Format(time.RFC3339Nano)}, {"program", h.Program},
+		{"run", h.Run}, {"flow", h.Flow}, {"inputs", h.Inputs}, {"user", h.User}, {"now", h.Now.Format(time.RFC3339Nano)}, {"language", h.Language}, {"timezone", h.Zone}, {"program", h.Program},
 	} {
 		if member.text != "" {
 			m.Set(member.name, value.OfString(member.text))
@@ -105,14 +108,14 @@ func (h *Header) encode() *value.Map {
 
 // decode reads a header.
 func (h *Header) decode(v value.Value) error {
-	if err := checkMembers(v, "run", "flow", "inputs", "user", "now", "program", "seed", "resumed", "models", "secrets", "take", "ended", "recordings"); err != nil {
+	if err := checkMembers(v, "run", "flow", "inputs", "user", "now", "language", "timezone", "program", "seed", "resumed", "models", "secrets", "take", "ended", "recordings"); err != nil {
 		return err
 	}
 	var now string
 	for _, member := range []struct {
 		name string
 		to   *string
-	}{{"run", &h.Run}, {"flow", &h.Flow}, {"inputs", &h.Inputs}, {"user", &h.User}, {"now", &now}, {"program", &h.Program}} {
+	}{{"run", &h.Run}, {"flow", &h.Flow}, {"inputs", &h.Inputs}, {"user", &h.User}, {"now", &now}, {"language", &h.Language}, {"timezone", &h.Zone}, {"program", &h.Program}} {
 		text, has := v.Get(member.name)
 		s, isText := text.Str()
 		if has && !isText {

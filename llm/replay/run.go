@@ -64,6 +64,14 @@ func (r *Run) Start(part int) (id string, now time.Time, seed uint64) {
 	return h.Run, now, h.Seed
 }
 
+// Settings returns the language and the time zone that the machine which recorded the run gave to flows that name none; "" is not
+// known, or none.
+func (r *Run) Settings() (language, zone string) {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	return r.header.Language, r.header.Zone
+}
+
 // ModelsOf returns the names of the providers and models that answered the recorded run for these names of the flow, in the order in
 // which they were asked; for names that it does not have, the providers have these names.
 func (r *Run) ModelsOf(names []string) ModelNames {

@@ -156,6 +156,9 @@ func (s *Service) newExecutor(p Principal, r *StartRequest, carriesOut bool) (*s
 		r.Seed, r.Now = e.Start.Seed, e.Start.Now
 	}
 	e.Seed, e.Language = r.Seed, s.parts.Languages().Default
+	if e.Start != nil && e.Start.Language != "" {
+		e.Language = e.Start.Language
+	}
 	id := r.ID
 	if id == "" && (e.Start == nil || e.Start.ID == "") {
 		id = r.repeatedID()

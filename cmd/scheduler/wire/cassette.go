@@ -110,6 +110,10 @@ func (rt *Runtime) recordRun(f *flow.Flow, o *service.ExecutorOptions) (*replay.
 	places := rt.placesOfMachine(o.Dir)
 	h := rt.headerOf(f, o, places)
 	h.Now = standingTime(o.Now)
+	h.Language = rt.settings.KnownLanguages().Default
+	if rt.zone != nil {
+		h.Zone = rt.zone.String()
+	}
 	if h.Seed == 0 {
 		h.Seed = 1 + uint64(rand.Int64N(1<<53-1)) //nolint:gosec // it seeds what a flow draws
 	}
@@ -192,11 +196,26 @@ func (rt *Runtime) applyRun(e *scheduler.StepExecutor, run *replay.Run, o *servi
 	}
 	start.Now = standingTime(start.Now)
 	start.Seed = cmp.Or(o.Run.Seed, start.Seed)
-	if !run.IsPlayed() {
+	if run.IsPlayed() {
+		rt.applySettings(e, start, run)
+	} else {
 		start.ID = ""
 	}
 	e.Start = start
 	e.Env.Clock = func() time.Time { return start.Now }
+}
+
+// applySettings lets a played run have the language and the time zone of the machine that recorded it, whatever those of this
+// machine are.
+func (rt *Runtime) applySettings(e *scheduler.StepExecutor, start *scheduler.RecordedStart, run *replay.Run) {
+	language, zone := run.Settings()
+	start.Language, e.Zone = language, nil
+	if zone == "" {
+		return
+	}
+	if at, err := time.LoadLocation(zone); err == nil { // a zone that this machine does not know is left out, as by old recordings
+		e.Zone = at
+	}
 }
 
 // secretOfPlayed returns what a played run sees as a secret: for one that is not set on this machine, that its settings do not allow, or that
