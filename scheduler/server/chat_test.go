@@ -188,6 +188,45 @@ func TestChatWaits(t *testing.T) {
 	}
 }
 
+// TestChatsThatBeginAlike: of two chats with the same first words, each answers its own run, whether its assistant asked or not.
+func TestChatsThatBeginAlike(t *testing.T) {
+	dir := t.TempDir()
+	f := newFixture(t, dir, nil, nil)
+	const flow = `name: mood
+inputs: {type: object, properties: {question: {type: string}, temperature: {type: number}}}
+steps:
+  - {id: fine, call: template, to_user: true, when: "{{ inputs.temperature < 1 }}", with: {template: "Fine."}}
+  - id: ask
+    call: slot
+    needs: []
+    when: "{{ inputs.temperature >= 1 }}"
+    with: {stages: [], current_schema: {type: object, required: [town], properties: {town: {type: string, title: town}}}}
+`
+	if err := os.WriteFile(filepath.Join(dir, "flows", "mood.yaml"), []byte(flow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token := f.token("", store.RunsWrite)
+	const cold, hot = `, "temperature": 0.5`, `, "temperature": 1.5`
+	asked, told := f.chat(token, "mood", messages("Hi"), hot), f.chat(token, "mood", messages("Hi"), cold)
+	if asked.at("/scheduler/state") != "waiting" || told.at(said) != "Fine." {
+		t.Fatalf("got %s and %s", asked.text, told.text)
+	}
+	if next := f.chat(token, "mood", messages("Hi", told.at(said), "And now?"), cold); next.at(said) != "Fine." || next.at("/scheduler/run") == asked.at("/scheduler/run") {
+		t.Errorf("the chat that was not asked gets %s", next.text)
+	}
+	if end := f.chat(token, "mood", messages("Hi", asked.at(said), "Lyon"), hot); end.at("/scheduler/run") != asked.at("/scheduler/run") || end.at("/scheduler/state") != "finished" {
+		t.Errorf("the chat that was asked gets %s", end.text)
+	}
+
+	first, second := f.chat(token, "sub~wait", messages("Snow"), `, "user": "c1"`), f.chat(token, "sub~wait", messages("Snow"), `, "user": "c2"`)
+	for user, begun := range map[string]*reply{"c1": first, "c2": second} {
+		next := f.chat(token, "sub~wait", messages("Snow", begun.at(said), "Hangzhou"), `, "user": "`+user+`"`)
+		if next.at("/scheduler/run") != begun.at("/scheduler/run") || next.at(said) != "How many days?" {
+			t.Errorf("%s gets %s", user, next.text)
+		}
+	}
+}
+
 // TestChatAsksInOrder: an answer is for the step that was asked for, also where a later step of the file has come to wait first.
 func TestChatAsksInOrder(t *testing.T) {
 	slow := &gate{open: make(chan struct{})}

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -34,6 +35,7 @@ type request struct {
 	model    string
 	messages value.Value
 	session  string
+	user     string // the member user, by which a client tells its users apart
 	stream   bool
 	usage    bool // in a last chunk of its own
 }
@@ -65,6 +67,8 @@ func parseRequest(body []byte, header http.Header) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
+	user, _ := doc.Get("user")
+	in.user, _ = user.Str()
 	session, _ := doc.At("/metadata/session")
 	named, _ := session.Str()
 	in.session = value.Truncate(cmp.Or(named, header.Get("X-Session-Id"), header.Get("X-OpenWebUI-Chat-Id")), maxSession)
@@ -183,7 +187,12 @@ func (in *request) conversation() value.Value {
 
 // conversationKey returns what the first n messages of the conversation are found by.
 func (in *request) conversationKey(by Caller, n int) []byte {
-	return hashOf(value.OfString(by.Key), value.OfString(in.model), value.OfList(in.messages.List()[:n]...))
+	return hashOf(value.OfString(by.Key), value.OfString(in.model), value.OfString(in.user), value.OfList(in.messages.List()[:n]...))
+}
+
+// replyKey returns what the assistant's reply to the first n messages is found by; its white space does not count.
+func (in *request) replyKey(by Caller, n int, reply string) []byte {
+	return hashOf(value.OfString("reply"), value.OfString(hex.EncodeToString(in.conversationKey(by, n))), value.OfString(strings.Join(strings.Fields(reply), " ")))
 }
 
 // requestKey returns what a repeat of the request is found by, which has done something to a run.

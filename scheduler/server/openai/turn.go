@@ -241,6 +241,9 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 		if err := t.addReply(last.Data.Outputs); err != nil {
 			return err
 		}
+		if err := t.keepReply(ctx); err != nil {
+			return err
+		}
 	case journal.FlowWaiting:
 		if t.begins {
 			if err := t.keepRequest(ctx, begins, 0); err != nil {

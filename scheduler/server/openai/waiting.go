@@ -22,7 +22,12 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	if n < 2 {
 		return nil, nil
 	}
-	id, err := t.api.options.Store.Conversation(ctx, t.in.conversationKey(t.by, n-1)) // of the request that was answered with the question
+	// The request that was answered with the question. Two chats may begin alike, and a client may change what the assistant
+	// said, for example cut its blanks: the run that said these words comes first.
+	id, err := t.api.options.Store.Conversation(ctx, t.in.replyKey(t.by, n-1, textOf(t.in.messages.List()[n-1])))
+	if err == nil && id == "" {
+		id, err = t.api.options.Store.Conversation(ctx, t.in.conversationKey(t.by, n-1))
+	}
 	if err != nil || id == "" {
 		return nil, err
 	}
@@ -158,5 +163,15 @@ func (t *turn) askFirstField(ctx context.Context, known []journal.WaitingFor) er
 
 // keepQuestion keeps that the run has asked: the conversation so far, which its next request begins with, leads back to it.
 func (t *turn) keepQuestion(ctx context.Context) error {
-	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.conversationKey(t.by, len(t.in.messages.List())), t.out.run)
+	err := t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.conversationKey(t.by, len(t.in.messages.List())), t.out.run)
+	return errors.Join(err, t.keepReply(ctx))
+}
+
+// keepReply keeps what the run has said. A chat in which it said something else, and that began alike, is another one: its next
+// message does not answer this run.
+func (t *turn) keepReply(ctx context.Context) error {
+	if t.in.session != "" {
+		return nil // the session tells chats apart
+	}
+	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.replyKey(t.by, len(t.in.messages.List()), t.out.whole.String()), t.out.run)
 }
