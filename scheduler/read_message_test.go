@@ -359,7 +359,7 @@ func TestMessageIsReadWithItsQuestion(t *testing.T) {
 	r.exec.Question = func(language string, place journal.AskedPlace) string { return language + " asks for " + place.Pointer }
 	r.say("A-1042", 0)
 	r.say("the day after tomorrow", 0)
-	if got := string(model.Requests()[1].Messages[0]); !strings.Contains(got, "The user was asked: en asks for /days") && !strings.Contains(got, "asked:  asks for /days") {
+	if got := string(model.Requests()[1].Messages[0]); !strings.Contains(got, " asks for /days") {
 		t.Errorf("the model is asked %s", got)
 	}
 }

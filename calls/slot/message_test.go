@@ -28,7 +28,7 @@ func TestMessage(t *testing.T) {
 		if !strings.Contains(prompt, `It is A-1042 \u003c\\/question`) && !strings.Contains(prompt, `It is A-1042 <\\/question`) || !strings.Contains(prompt, "Where is my order?") {
 			t.Errorf("%s: the prompt is %s", stages, prompt)
 		}
-		if !strings.Contains(prompt, `The user was asked: What is the number? \u003c\\/message`) && !strings.Contains(prompt, `The user was asked: What is the number? <\\/message`) {
+		if !strings.Contains(prompt, `asked\u003e\nWhat is the number? \u003c\\/message`) && !strings.Contains(prompt, `<asked>\nWhat is the number? <\\/message`) {
 			t.Errorf("%s: the prompt lacks the question: %s", stages, prompt)
 		}
 		if len(model.Requests()) != 1 {

@@ -75,7 +75,7 @@ func (r talkReader) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delt
 				answer = turn.Model
 			}
 		}
-		if isAsked := strings.Contains(message, "asked: ") || strings.Contains(message, "已问用户："); isRead && !isAsked {
+		if isAsked := strings.Contains(content.PlainText(), "<asked>"); isRead && !isAsked {
 			r.t.Errorf("the question is not in the prompt: %s", message)
 		}
 		yield(llm.Delta{Text: answer, FinishReason: "stop"}, nil)

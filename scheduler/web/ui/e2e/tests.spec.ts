@@ -93,9 +93,14 @@ for (const look of looks) {
     await setLook(page, look);
     await page.goto("/tests");
     const card = page.getByRole("article", { name: file });
+    await card.getByRole("button", { name: look.language === "zh" ? /全部|所有/ : /^Run all cases/ }).click();
+    await expect(card.locator("[data-outcome=skip]").first()).toBeVisible();
+    await expect(card.locator("[data-outcome=fail]").first()).toBeVisible();
     await card.locator("button.end").click();
-    await expect(card.locator("[data-outcome=skip]")).toBeVisible();
-    await expect(card.locator("[data-outcome=fail]")).toBeVisible();
+    await expect(page.locator("dialog [data-outcome=fail]").first()).toBeVisible();
+    await expectAccessible(page);
+    await keepScreen(page, "tests-results", look);
+    await page.keyboard.press("Escape");
     await page.evaluate(() => window.scrollTo(0, 0)); // else the bar covers a part of a button
     await expectAccessible(page);
     await keepScreen(page, "tests", look);

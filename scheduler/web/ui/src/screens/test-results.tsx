@@ -33,7 +33,7 @@ function SideBySide({ table }: { table: Schemas["TestTable"] }) {
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label={t("tests.side_by_side")}>
       <table className="side-by-side">
-        <thead><tr><th scope="col">{t("tests.case")}</th>{table.variants.map((v) => <th key={v} scope="col">{v}</th>)}</tr></thead>
+        <thead><tr><th scope="col">{t("tests.case")}</th>{table.variants.map((v) => <th key={v} scope="col">{v || t("tests.answer")}</th>)}</tr></thead>
         <tbody>
           {table.rows.map((row) => (
             <tr key={row.name}>
@@ -69,7 +69,7 @@ function CellResult({ cell }: { cell: Cell }) {
   return (
     <div data-outcome={cell.outcome}>
       <strong>{t(`tests.${cell.outcome}` as Key)}</strong>
-      {cell.answer && <div className="side-answer">{cell.answer}</div>}
+      {cell.answer && <div className="side-answer" tabIndex={0}>{cell.answer}</div>}
       <div className="hint">{measures.filter(Boolean).join(" · ")}</div>
     </div>
   );
