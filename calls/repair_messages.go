@@ -182,7 +182,7 @@ func (r *messageRepair) settle() {
 	r.asking, r.open = -1, nil
 }
 
-// replaceCalls gives the message that calls tools other calls.
+// replaceCalls sets the tool calls of the message that is being repaired.
 func (r *messageRepair) replaceCalls(list []value.Value) {
 	m := r.kept[r.asking].Clone()
 	m.Set("tool_calls", value.OfList(list...))

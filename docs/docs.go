@@ -9,6 +9,7 @@ package docs
 import (
 	"embed"
 	"regexp"
+	"sync"
 
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -26,13 +27,14 @@ type Guide struct {
 	Summary string
 }
 
-// entry matches a line of the table of contents: "- [Title](topic.md): summary".
-var entry = regexp.MustCompile(`(?m)^- \[(.+?)\]\((?:\.\./)?([a-z-]+)\.md\): (.+)$`)
+// entry returns the pattern of a line of the table of contents: "- [Title](topic.md): summary". Most commands read no guide, so
+// it is compiled at first use.
+var entry = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^- \[(.+?)\]\((?:\.\./)?([a-z-]+)\.md\): (.+)$`) })
 
 // List returns the guides in reading order, with titles and summaries in the language, for example zh or zh_CN.UTF-8.
 func List(language string) []Guide {
 	var guides []Guide
-	for _, m := range entry.FindAllStringSubmatch(read("README", language), -1) {
+	for _, m := range entry().FindAllStringSubmatch(read("README", language), -1) {
 		guides = append(guides, Guide{Topic: m[2], Title: m[1], Summary: m[3]})
 	}
 	return guides

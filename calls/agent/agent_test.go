@@ -112,7 +112,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// Messages from outside are held to the rules of providers: what is left out is told.
+// Messages from outside are repaired before they are sent, with a warning for each message that is left out.
 func TestRepairedMessages(t *testing.T) {
 	r := run(t.Context(), t, &world{t: t}, scripted.New(says("ok")), `{messages: [{content: x}, {role: user, content: hi}, {role: tool, tool_call_id: gone, content: late}, {role: user, content: now}]}`)
 	if r.err != nil || len(r.Messages) != 3 {

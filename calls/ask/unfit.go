@@ -58,7 +58,7 @@ func (f Field) faultOf(v value.Value) (fault, limit string) {
 	return "other", ""
 }
 
-// exclusionFault returns what is wrong with a value that not excludes: a listed one is named.
+// exclusionFault returns the fault of a value that the keyword not excludes, for example "red" of not: {enum: [red]}.
 func (f Field) exclusionFault(v value.Value) string {
 	not, _ := f.Schema.Get("not")
 	if _, isListed := schema.FindChoice(schema.Choices(withConstAsEnum(not)), v.PlainText()); isListed {

@@ -160,7 +160,7 @@ func (b *builder) readWorkspaceFile(what, name string, wanted bool) (calls.Trace
 	return text, true
 }
 
-// rootMemory is where OpenClaw keeps what is known for good; nanobot has it in memory/.
+// rootMemory is the file with the long-term memory of an OpenClaw workspace; nanobot keeps it in memory/.
 const rootMemory = "MEMORY.md"
 
 // memorySection returns the section of the memory files: what is known for good, and the

@@ -11,7 +11,7 @@ import (
 // NewLogged returns a store that logs each change and each search at the level debug, and each
 // failure as a warning. The manager, the cleanup and the archive work through a store, so that
 // the log tells of them too. It holds ids, users and counts, and no content. A mistake of the
-// caller, for example an id that is none, is no failure, nor is work that was cancelled.
+// caller, for example a malformed id, and cancelled work do not count as failures.
 func NewLogged(store Store, log *slog.Logger) Store { return &logged{store, log} }
 
 // logged is the store of [NewLogged]. It lives as long as the store in it, and is as safe for

@@ -111,7 +111,7 @@ func (s *memorySearch) searchOne(ctx context.Context, text string) error {
 		return err
 	}
 	if s.settings.Timezone != "" && now.Location() == time.UTC {
-		now = now.In(time.Local) // Z is no offset: the zone of the settings counts
+		now = now.In(time.Local) // a time that ends in Z names no zone: the zone of the settings applies
 	}
 	if now.IsZero() {
 		now = time.Now()

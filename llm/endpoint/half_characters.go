@@ -25,7 +25,7 @@ const (
 	halfBase = 0x10F000
 	// firstHalf is the first unit of the surrogates, lastHalf the last.
 	firstHalf, lastHalf = 0xD800, 0xDFFF
-	// escapeLen is the length of \uXXXX, markLen that of a mark in UTF-8.
+	// escapeLen is the length in bytes of an escape such as \u00e9, markLen the length of a mark in UTF-8.
 	escapeLen, markLen = 6, len(halfMark) + 4
 )
 

@@ -33,7 +33,7 @@ type Filling struct {
 	sources  map[string]Source // of whole values below a pointer
 	rejected []Rejection
 	heard    map[string]bool           // the words of the user, as [Filling.Hear] has them
-	refused  string                    // a message of the user that is no value, as normalWords has it
+	refused  string                    // the user's message if it refuses or asks back, normalized by normalWords
 	branches map[string]*schema.Schema // of unions, by their text
 }
 
