@@ -1,4 +1,4 @@
-import { expect, setLook, test } from "./fixtures.ts";
+import { expect, expectAccessible, setLook, test } from "./fixtures.ts";
 
 test("the login link logs in once, a token does too, and logging out ends the session", async ({ browser, baseURL }) => {
   const context = await browser.newContext({ baseURL });
@@ -26,14 +26,20 @@ test("language and theme change at once and are kept", async ({ page }) => {
   await page.getByLabel("Language").selectOption("zh");
   await expect(page.getByRole("heading", { name: "运行" })).toBeVisible();
   await expect(page.locator("html")).toHaveAttribute("lang", "zh-CN");
-  await page.getByLabel("配色").selectOption("dark");
+  await page.getByRole("button", { name: "配色" }).press("Enter"); // the menu is used by the keyboard alone
+  await expect(page.getByRole("menuitemradio", { name: "跟随系统" })).toBeFocused();
+  await page.keyboard.press("ArrowUp");
+  await expectAccessible(page);
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("menu")).toHaveCount(0);
   const asked = page.waitForRequest((request) => request.url().includes("/api/v1/runs"));
   await page.reload();
   expect((await asked).headers()["accept-language"]).toBe("zh"); // the server answers in it
   await expect(page.getByRole("heading", { name: "运行" })).toBeVisible();
   const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   expect(await ground()).toBe("rgb(21, 23, 28)");
-  await page.getByLabel("配色").selectOption("light");
+  await page.getByRole("button", { name: "配色" }).click();
+  await page.getByRole("menuitemradio", { name: "浅色" }).click();
   expect(await ground()).toBe("rgb(247, 247, 249)");
 });
 

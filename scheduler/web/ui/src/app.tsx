@@ -7,7 +7,7 @@ import { ErrorBox, Loading } from "./components/common.tsx";
 import { languages, setLanguage, useLanguage, useText, type Key, type Language } from "./i18n.ts";
 import { Login } from "./login.tsx";
 import { MeContext } from "./me.ts";
-import { setTheme, themes, useTheme, type Theme } from "./theme.ts";
+import { ThemeMenu } from "./theme-menu.tsx";
 
 // Each screen is a chunk of its own, loaded when it is first shown.
 const screens: [path: string, screen: ComponentType][] = [
@@ -73,7 +73,7 @@ function Frame({ me }: { me: Schemas["MeBody"] }) {
         </nav>
         <LiveMark state={live} />
         <LanguageChoice />
-        <ThemeChoice />
+        <ThemeMenu />
         {me.session && <LogOut />}
       </header>
       <main id="main" tabIndex={-1}>
@@ -145,15 +145,6 @@ function LanguageChoice() {
   return (
     <select className="quiet" aria-label={t("nav.language")} value={useLanguage()} onChange={(e) => void setLanguage(e.target.value as Language, true)}>
       {Object.entries(languages).map(([id, name]) => <option key={id} value={id} lang={id}>{name}</option>)}
-    </select>
-  );
-}
-
-function ThemeChoice() {
-  const t = useText();
-  return (
-    <select className="quiet" aria-label={t("nav.theme")} value={useTheme()} onChange={(e) => setTheme(e.target.value as Theme)}>
-      {themes.map((one) => <option key={one} value={one}>{t(`nav.theme_${one}`)}</option>)}
     </select>
   );
 }

@@ -6,7 +6,7 @@ import { formatNumber } from "../format.ts";
 import { useText, type Key } from "../i18n.ts";
 import { diffWords } from "./diff.ts";
 import { FileViewer } from "./file-viewer.tsx";
-import { kindOf, kinds, placeOf, placeText, placesOf, sourceText, tokensByKind, type Kind, type Piece, type Place } from "./sources.ts";
+import { kindOf, kinds, nameOf, placeOf, placeText, placesOf, sourceText, tokensByKind, type Kind, type Piece, type Place } from "./sources.ts";
 import "./prompt.css";
 
 type Explanation = Schemas["Explanation"];
@@ -133,7 +133,7 @@ function CacheLine({ prompt }: { prompt: Explanation }) {
         </span>
       </p>
       {cache.broken && (
-        <p className="hint">{t("prompt.cache_broken", { message: cache.broken.message, tokens: cache.broken.tokens, source: (cache.broken.piece.sources ?? []).map((s) => sourceText(s, t)).join(" → ") })}</p>
+        <p className="hint">{t("prompt.cache_broken", { message: cache.broken.message, tokens: cache.broken.tokens, source: nameOf(cache.broken.piece, t) })}</p>
       )}
     </div>
   );
@@ -206,7 +206,7 @@ function MessageBox({ index, message, only, active, onActive, onOpen, broken }: 
               <span
                 data-piece={i} role="button" tabIndex={i === Math.min(current, pieces.length - 1) ? 0 : -1}
                 className={`piece piece-${kind}`} data-active={p === active || undefined} data-dim={(only && only !== kind) || undefined}
-                aria-label={`${p.text.trim() || t("prompt.space")} — ${t(`prompt.kind_${kind}` as Key)}`}
+                aria-label={`${p.text.trim() || t("prompt.space")} — ${t(`prompt.kind_${kind}` as Key)}: ${nameOf(p, t)}`} title={nameOf(p, t)}
                 onFocus={() => (setCurrent(i), onActive(p))} onMouseEnter={() => onActive(p)}
                 onClick={() => {
                   const place = placeOf(p);
@@ -231,8 +231,8 @@ function Way({ piece, onOpen }: { piece?: Piece; onOpen?(place: Place): void }) 
       {piece ? (
         <>
           <div className="way-head">
-            <span className={`swatch piece-${kindOf(piece)}`} aria-hidden="true" /> <strong>{t(`prompt.kind_${kindOf(piece)}` as Key)}</strong>
-            <span className="hint">{t("prompt.message_tokens", { n: piece.tokens })}</span>
+            <span className={`swatch piece-${kindOf(piece)}`} aria-hidden="true" /> <strong>{nameOf(piece, t)}</strong>
+            <span className="hint">{t(`prompt.kind_${kindOf(piece)}` as Key)} · {t("prompt.message_tokens", { n: piece.tokens })}</span>
           </div>
           <ol>
             {(piece.sources ?? []).map((s, i) => (

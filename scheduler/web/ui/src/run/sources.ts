@@ -93,3 +93,12 @@ export function sourceText(s: Source, t: Translate): string {
   }
   return s.name ?? s.kind;
 }
+
+/** Names a piece by the place that its text began at: an input by its path, words of the flow and of files by file and line. */
+export function nameOf(piece: Piece, t: Translate): string {
+  const origin = piece.sources?.[0];
+  if (!origin) return t("prompt.kind_frame");
+  const place = placesOf(origin, piece)[0];
+  const isQuoted = origin.kind === "flow" || origin.kind === "file" || (origin.kind === "part" && origin.path);
+  return isQuoted && place ? placeText(place) : sourceText(origin, t);
+}
