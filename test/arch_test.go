@@ -116,7 +116,7 @@ var layers = map[string][]string{
 	// What command line and server share knows the engine and the contracts, no backend.
 	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/ask", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// It carries out the use cases on other machines.
-	"scheduler/temporal": {"scheduler", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
+	"scheduler/temporal": {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
 	// The way from the first program to the second, which carries them out.
 	"scheduler/remote": {"scheduler", "scheduler/service", "calls", "llm/value"},
 	// The server knows the use cases, and no settings, calls or flags.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,11 +12,13 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/cmd/scheduler/worker"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/remote"
 	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/telemetry"
 	"github.com/callnode/scheduler/scheduler/temporal"
 )
 
@@ -53,13 +53,19 @@ func (p *program) work(ctx context.Context, f *worker.Flags) error {
 	for _, warning := range p.runtime.MachineWarnings() {
 		p.Tellf("warning: %s", warning)
 	}
+	log := wire.NewServerLog(p.Stderr)
+	observer, err := p.runtime.ObserveRuns(&p.settings.Serve.OTLP, log)
+	if err != nil {
+		return usageError(err)
+	}
+	defer wire.EndTelemetry(observer, log)
 	if err := p.service.Ready(ctx); err != nil {
 		return beforeRun(err)
 	}
 	if f.Check {
 		return p.checkMachine(ctx, queues)
 	}
-	stop, err := p.tellHealth(ctx, client, f.Listen)
+	stop, err := p.listen(ctx, client, f.Listen, observer)
 	if err != nil {
 		return err
 	}
@@ -68,8 +74,13 @@ func (p *program) work(ctx context.Context, f *worker.Flags) error {
 		return beforeRun(err)
 	}
 	p.Tellf("taking runs of the queue %s on %s; stop with Ctrl-C", strings.Join(queues, ", "), p.settings.On)
-	err = temporal.RunWorker(ctx, client, p.service, temporal.WorkerOptions{Queues: queues, Slots: slots, Drain: time.Duration(settings.Drain)})
-	return temporalError(err)
+	return temporalError(temporal.RunWorker(ctx, client, p.service, temporal.WorkerOptions{
+		Queues: queues, Slots: slots, Drain: time.Duration(settings.Drain), Log: log,
+		Observe: func(s *service.Session, e *journal.Event) {
+			observer.ObserveEvent(telemetry.Run{ID: e.Run, Flow: s.Flow.Name, StartedBy: s.StartedBy, State: s.State}, e)
+		},
+		Ended: observer.EndRun,
+	}))
 }
 
 // warnOfStore warns where the workers that are there have another journal: this one then gets only
@@ -215,41 +226,4 @@ func (c *machineCheck) checkRuns(ctx context.Context) error {
 		c.reportMissing(info.ID, service.AsMissing(err))
 	}
 	return nil
-}
-
-// tellHealth tells over HTTP whether the worker lives and is ready, until stop is called.
-func (p *program) tellHealth(ctx context.Context, client *temporal.Client, listen string) (stop func(), err error) {
-	if listen == "" {
-		listen = p.settings.Worker.Listen
-	}
-	if listen == "" {
-		return func() {}, nil
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
-	if err != nil {
-		return nil, exitError{exitFailed, wording.Errorf("listening at %s: %w (choose another address with --listen)", listen, withoutOp(err))}
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) {
-		if err := errors.Join(p.service.Ready(r.Context()), client.Ready(r.Context())); err != nil || ctx.Err() != nil {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: probeTimeout}
-	go func() { _ = server.Serve(listener) }() // it ends with Close
-	fmt.Fprintln(p.Stdout, p.Language.Say("listening at %s", "http://"+listener.Addr().String()))
-	return func() { _ = server.Close() }, nil
-}
-
-// probeTimeout bounds how long a probe may take to send its request.
-const probeTimeout = 5 * time.Second
-
-// withoutOp returns an error of the network without the words for what was tried.
-func withoutOp(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return op.Err
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/mcp"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -73,7 +74,7 @@ func (a *app) serveStdio(ctx context.Context, flows []string, by service.Princip
 		return a.beforeRun(err)
 	}
 	c := a.settings.Serve
-	log := a.serverLog()
+	log := wire.NewServerLog(a.Stderr)
 	dispatcher := a.service.NewDispatcher(service.DispatcherOptions{
 		Limits: service.Limits{Runs: c.MaxRuns, PerUser: c.MaxRunsPerUser, Queued: c.MaxQueued}, Log: log,
 	})

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
-	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -33,7 +31,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/openai"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
-	"github.com/callnode/scheduler/scheduler/telemetry"
 	"github.com/callnode/scheduler/scheduler/trigger"
 	"github.com/callnode/scheduler/scheduler/web"
 )
@@ -127,7 +124,7 @@ func (a *app) serveUntilEnd(ctx context.Context, c config.Serve, f *serveFlags) 
 		return err
 	}
 	defer listener.Close()
-	log := a.serverLog()
+	log := wire.NewServerLog(a.Stderr)
 	observer, err := a.runtime.ObserveRuns(&c.OTLP, log)
 	if err != nil {
 		return usageError(err)
@@ -262,14 +259,6 @@ func (a *app) addNotifications(c config.Serve, o *server.Options) error {
 		o.Notify = append(o.Notify, target)
 	}
 	return nil
-}
-
-// serverLog returns the log of the server: lines for people on a terminal, else JSON.
-func (a *app) serverLog() *slog.Logger {
-	if terminal.IsTerminal(a.Stderr) {
-		return slog.New(telemetry.LogHandler(slog.NewTextHandler(a.Stderr, nil)))
-	}
-	return slog.New(telemetry.LogHandler(slog.NewJSONHandler(a.Stderr, nil)))
 }
 
 // tellAddress prints where the server listens, and the link that logs in; --open opens it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -22,6 +23,9 @@ type activities struct {
 	// are still at work.
 	drain    <-chan struct{}
 	handOver context.Context
+	// watch is told of the runs at work here, which wait in queue.
+	watch *watcher
+	queue string
 }
 
 // stretch carries a run on until it ends or waits.
@@ -68,7 +72,9 @@ func (a *activities) giveUp(ctx context.Context, info *journal.RunInfo, n int) (
 	case e == nil: // it has gone on since
 		return Outcome{State: HandedOver, Seq: info.LastSeq, Flow: info.Flow}, nil
 	}
-	activity.GetLogger(ctx).Error("a run was given up: it was taken up again and again, and no step has finished", "run", info.ID, "tries", n)
+	a.watch.log.Error("a run was given up: it was taken up again and again, and no step has finished", "run", info.ID, "flow", info.Flow, "tries", n)
+	a.watch.observe(&service.Session{Flow: &flow.Flow{Name: info.Flow}, State: journal.NewRunState(), ID: info.ID, StartedBy: info.Labels[journal.LabelOrigin]}, e)
+	a.watch.ended(info.ID)
 	return outcomeOf(info.Flow, e), nil
 }
 
@@ -166,11 +172,21 @@ func (a *activities) carryOn(ctx context.Context, info *journal.RunInfo, p *coun
 	err = service.AsMissing(err)
 	var missing *service.MissingError
 	if errors.As(err, &missing) {
+		a.watch.tellRefused(a.queue, info, missing)
 		return Outcome{State: Unavailable, Seq: info.LastSeq, Flow: info.Flow, Missing: missing.Error()}, nil
 	}
 	if err != nil {
 		return Outcome{}, activityError(err)
 	}
+	tellEnd := a.watch.tellTaken(a.queue, info)
+	out, err := a.takeEvents(ctx, info, session, p)
+	tellEnd(out, err)
+	return out, err
+}
+
+// takeEvents goes on with the run of a session until it ends or waits.
+func (a *activities) takeEvents(ctx context.Context, info *journal.RunInfo, session *service.Session, p *counters) (Outcome, error) {
+	defer a.watch.ended(info.ID)
 	defer func() {
 		if _, err := session.Close(context.WithoutCancel(ctx), 0); err != nil {
 			activity.GetLogger(ctx).Warn("closing a run", "run", info.ID, "error", err)
@@ -184,6 +200,7 @@ func (a *activities) carryOn(ctx context.Context, info *journal.RunInfo, p *coun
 		if err != nil {
 			return outcomeOfError(out, err)
 		}
+		a.watch.observe(session, e)
 		p.seq.Store(e.Seq)
 		out.Seq = e.Seq
 		if e.Type == journal.StepFinished {

@@ -91,7 +91,7 @@ func newMachine(t *testing.T) *machine {
 	handOver, stop := context.WithCancelCause(context.Background())
 	m.stop = stop
 	t.Cleanup(func() { stop(nil) })
-	m.activities = &activities{drain: m.drained, handOver: handOver, service: service.New(service.Parts{
+	m.activities = &activities{watch: newWatcher(&WorkerOptions{}), drain: m.drained, handOver: handOver, service: service.New(service.Parts{
 		Loader:   func(service.Surroundings) (*flow.Loader, []service.Note, error) { return m.loader(), nil, nil },
 		Viewer:   func() (*flow.Loader, error) { return m.loader(), nil },
 		Executor: m.executor,

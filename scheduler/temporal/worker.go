@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -23,6 +25,12 @@ type WorkerOptions struct {
 	// Drain is how long steps at work may go on when the worker stops; then the runs are
 	// handed over.
 	Drain time.Duration
+	// Log gets a line for each run that is taken, refused, handed over or over here; nil gets none.
+	Log *slog.Logger
+	// Observe hears of every event of the runs at work here, Ended of each run that the worker lets go of,
+	// whether it is over or not; nil is not told. They must not block.
+	Observe func(*service.Session, *journal.Event)
+	Ended   func(run string)
 }
 
 // stopGrace is how long runs may take to be handed over: what steps are given to stop, and
@@ -66,10 +74,11 @@ func RunWorker(ctx context.Context, c *Client, s *service.Service, o WorkerOptio
 	drain := make(chan struct{})
 	handOver, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
-	a := &activities{service: s, drain: drain, handOver: handOver}
+	watch := newWatcher(&o)
 	failed := make(chan error, 4*len(o.Queues))
 	var deciders, doers []worker.Worker
 	for _, queue := range o.Queues {
+		a := &activities{service: s, drain: drain, handOver: handOver, watch: watch, queue: queue}
 		onFatal := func(err error) { failed <- err }
 		decider := worker.New(c.sdk, queue, worker.Options{
 			OnFatalError: onFatal, WorkerStopTimeout: stopGrace, StickyScheduleToStartTimeout: stickyTimeout,

@@ -285,7 +285,7 @@ worker 分担运行；中断或停止的把其运行留给其他 worker。它们
 
 退出码：0 完成，1 无法连接 Temporal 或 store，或 --check 发现缺少内容，2 设置或用法有误。`,
 	"print what this machine cannot carry out, and end":                                                  "输出本机无法执行的内容，然后结束",
-	"`host:port` to tell at whether it is ready (default the setting worker.listen)":                     "用于告知是否就绪的 `host:port`（默认为设置 worker.listen）",
+	"`host:port` of its health checks and metrics (default the setting worker.listen)":                   "健康检查与指标的 `host:port`（默认为设置 worker.listen）",
 	"a queue's `name` to take runs from; may be given several times (default the setting worker.queues)": "取运行的队列的 `name`；可以多次给出（默认为设置 worker.queues）",
 	"register the search attributes, and end":                                                            "注册搜索属性，然后结束",
 	"how many runs of a queue to be at, at once (default the setting worker.slots)":                      "一个队列同时进行多少个运行（默认为设置 worker.slots）",

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/cmd/scheduler/config"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/telemetry"
 )
@@ -41,6 +43,14 @@ func (rt *Runtime) ObserveRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Obs
 	}
 	rt.watchJournal = observer.WatchJournal
 	return observer, nil
+}
+
+// NewServerLog returns the log of a server or a worker: lines for people on a terminal, else JSON.
+func NewServerLog(w io.Writer) *slog.Logger {
+	if terminal.IsTerminal(w) {
+		return slog.New(telemetry.LogHandler(slog.NewTextHandler(w, nil)))
+	}
+	return slog.New(telemetry.LogHandler(slog.NewJSONHandler(w, nil)))
 }
 
 // EndTelemetry sends the spans that are left.

@@ -55,7 +55,7 @@ missing, 2 the settings or the usage is wrong.`,
 	flags.IntVar(&f.Slots, "slots", 0, "how many runs of a queue to be at, at once (default the setting worker.slots)")
 	flags.BoolVar(&f.Setup, "setup", false, "register the search attributes, and end")
 	flags.BoolVar(&f.Check, "check", false, "print what this machine cannot carry out, and end")
-	flags.StringVar(&f.Listen, "listen", "", "`host:port` to tell at whether it is ready (default the setting worker.listen)")
+	flags.StringVar(&f.Listen, "listen", "", "`host:port` of its health checks and metrics (default the setting worker.listen)")
 	cmd.MarkFlagsMutuallyExclusive("setup", "check")
 	return cmd
 }

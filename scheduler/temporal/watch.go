@@ -1,0 +1,56 @@
+package temporal
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// watcher tells the operator of a worker which runs it is at: in the log, and through the functions of
+// [WorkerOptions]. [newWatcher] makes one for a worker; it is safe for concurrent use.
+type watcher struct {
+	log     *slog.Logger
+	observe func(*service.Session, *journal.Event)
+	ended   func(run string)
+}
+
+func newWatcher(o *WorkerOptions) *watcher {
+	w := &watcher{log: o.Log, observe: o.Observe, ended: o.Ended}
+	if w.log == nil {
+		w.log = slog.New(slog.DiscardHandler)
+	}
+	if w.observe == nil {
+		w.observe = func(*service.Session, *journal.Event) {}
+	}
+	if w.ended == nil {
+		w.ended = func(string) {}
+	}
+	return w
+}
+
+// tellRefused logs why a run was left to other workers, for example because a plugin is not installed here.
+func (w *watcher) tellRefused(queue string, info *journal.RunInfo, missing error) {
+	w.log.Info("run refused", "run", info.ID, "flow", info.Flow, "queue", queue, "reason", missing.Error())
+}
+
+// tellTaken logs that the worker carries a run on. Call end with how that ended.
+func (w *watcher) tellTaken(queue string, info *journal.RunInfo) (end func(Outcome, error)) {
+	began := time.Now()
+	log := w.log.With("run", info.ID, "flow", info.Flow, "queue", queue)
+	log.Info("run taken", "after", info.LastSeq)
+	return func(out Outcome, err error) {
+		took := slog.Int64("duration_ms", time.Since(began).Milliseconds())
+		switch {
+		case err != nil:
+			log.Warn("run broke off: it is tried again", took, "error", err)
+		case out.State == HandedOver:
+			log.Info("run handed over", took, "after", out.Seq)
+		case out.State == Failed:
+			log.Info("run ended", "state", out.State, took, "step", out.Step, "kind", out.Kind)
+		default:
+			log.Info("run ended", "state", out.State, took)
+		}
+	}
+}
