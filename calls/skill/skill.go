@@ -76,10 +76,8 @@ func Interpret(dir, location string, f File, host Host) (*Skill, []wording.Text)
 	if s.Description == "" {
 		s.Description = dir
 	}
-	client, warning := clientData(f.Meta)
-	if warning.En != "" {
-		warnings = append(warnings, warning)
-	}
+	client, problems := clientData(f.Meta)
+	warnings = append(warnings, problems...)
 	s.Always = isTruthy(memberOf(f.Meta, "always")) || client.active
 	s.Missing = client.missing(host)
 	return s, warnings
@@ -129,35 +127,64 @@ type client struct {
 func clientNames() []string { return []string{"nanobot", "openclaw", "clawdbot", "moltbot", "clawdis"} }
 
 // clientData reads the client's member of metadata. metadata may be a mapping or a string of JSON.
-func clientData(meta *value.Map) (c client, warning wording.Text) {
+func clientData(meta *value.Map) (c client, warnings []wording.Text) {
 	metadata := memberOf(meta, "metadata")
 	if s := strings.TrimSpace(scalarText(metadata)); s != "" {
 		var err error
 		metadata, err = jsonText(s)
 		if err != nil {
-			return c, wording.Say("metadata is neither a mapping nor JSON, and is ignored")
+			return c, []wording.Text{wording.Say("metadata is neither a mapping nor JSON, and is ignored")}
 		}
 	}
 	name := metadata.Map().FirstKey(clientNames()...)
 	data, ok := metadata.Get(name)
 	if !ok {
-		return c, wording.Text{}
+		return c, nil
 	}
 	isNanobot := name == "nanobot"
 	if data.Kind() != value.Object {
-		return c, wording.Say("the client's part of metadata is not a mapping and is ignored")
+		return c, []wording.Text{wording.Say("the client's part of metadata is not a mapping and is ignored")}
 	}
 	always, _ := data.Get("always")
 	c.active, c.ungated = isNanobot && isTruthy(always), !isNanobot && isTruthy(always)
 	requires, isGiven := data.Get("requires")
 	if isGiven && requires.Kind() != value.Object {
-		return c, wording.Say("requires in metadata is not a mapping and is ignored")
+		return c, []wording.Text{wording.Say("requires in metadata is not a mapping and is ignored")}
 	}
 	c.bins, c.env = stringList(requires, "bins"), stringList(requires, "env")
+	known := []string{"bins", "env"}
 	if !isNanobot {
 		c.anyBins, c.systems = stringList(requires, "anyBins"), stringList(data, "os")
+		known = append(known, "anyBins")
 	}
-	return c, wording.Text{}
+	if c.ungated {
+		return c, nil
+	}
+	return c, unreadRequirements(requires, known)
+}
+
+// unreadRequirements warns of members of requires that are not known, for example config: settings
+// of OpenClaw's own file, such as channels.slack, which exist there alone.
+func unreadRequirements(requires value.Value, known []string) (warnings []wording.Text) {
+	for key, v := range requires.Map().All() {
+		named := strings.Join(stringList(requires, key), ", ")
+		if slices.Contains(known, key) || isNothing(v) {
+			continue
+		}
+		warnings = append(warnings, wording.Say("requires.%s in metadata is not read, the skill is offered without it: %s", key, value.Truncate(cmp.Or(named, v.String()), 200)))
+	}
+	return warnings
+}
+
+// isNothing reports whether a member asks for nothing, for example [] or null.
+func isNothing(v value.Value) bool {
+	switch v.Kind() { //nolint:exhaustive // scalars ask for something unless they are empty
+	case value.List:
+		return len(v.List()) == 0
+	case value.Object:
+		return v.Map().Len() == 0
+	}
+	return scalarText(v) == ""
 }
 
 // jsonText reads JSON with all scalars as text, like front matter: JSON is YAML.

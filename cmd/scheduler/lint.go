@@ -118,7 +118,7 @@ func isLinted(path string) bool {
 	if strings.HasSuffix(path, suite.Suffix) {
 		return true
 	}
-	if filepath.Ext(path) != ".yaml" || strings.HasSuffix(path, wire.CassetteSuffix) {
+	if !slices.Contains(flow.FileSuffixes(), filepath.Ext(path)) || strings.HasSuffix(path, wire.CassetteSuffix) {
 		return false
 	}
 	text, err := calls.ReadFile(path, yaml.MaxBytes)

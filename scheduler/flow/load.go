@@ -317,9 +317,12 @@ func HasSteps(src []byte) bool {
 	if err != nil || root == nil {
 		return true
 	}
-	_, _, found := yaml.Walk(root, "/steps")
-	return found
+	steps, _, found := yaml.Walk(root, "/steps")
+	return found && yaml.Resolve(steps).Kind != yaml.Scalar // data may count steps, as {"steps": 30} of a picture does
 }
+
+// FileSuffixes returns the suffixes of flow files; of files that differ only there, the first counts.
+func FileSuffixes() []string { return []string{".yaml", ".yml", ".json"} }
 
 // looksLikeFlow reports whether a file is a map with steps in it, each of which calls
 // something; pos is where it is not.

@@ -32,7 +32,7 @@ func (l *Library) NewFile(id string) (string, error) {
 	if len(l.roots) == 0 {
 		return "", calls.Errorf(calls.Invalid, "there is no folder of flows").WithHint("name one in the settings (serve.flows)")
 	}
-	return filepath.Join(l.roots[0], filepath.FromSlash(stem)+flowSuffixes()[0]), nil
+	return filepath.Join(l.roots[0], filepath.FromSlash(stem)+flow.FileSuffixes()[0]), nil
 }
 
 // CheckFlowText returns an error for a text that is not that of a flow: a [Library] would not have its file.
@@ -54,8 +54,12 @@ func (l *Library) Create(id, text string) error {
 	}
 	stem := filepath.FromSlash(pathOfID(id))
 	for _, root := range l.roots {
-		for _, suffix := range flowSuffixes() {
-			_, err := os.Lstat(filepath.Join(root, stem+suffix))
+		for _, suffix := range flow.FileSuffixes() {
+			name := filepath.Join(root, stem+suffix)
+			_, err := os.Lstat(name)
+			if err == nil && suffix == ".json" && !isFlowFile(name) {
+				continue // data beside flows
+			}
 			if err == nil {
 				return fs.ErrExist
 			}
@@ -72,7 +76,13 @@ func (l *Library) Create(id, text string) error {
 		return err
 	}
 	defer dir.Close()
-	return createFile(dir, stem+flowSuffixes()[0], text)
+	return createFile(dir, stem+flow.FileSuffixes()[0], text)
+}
+
+// isFlowFile reports whether a file has the text of a flow.
+func isFlowFile(name string) bool {
+	text, err := calls.ReadFile(name, maxFlowBytes)
+	return err == nil && flow.HasSteps(text)
 }
 
 // createFile writes a file that must not exist, and the folders around it. The file is there with its whole text

@@ -59,9 +59,6 @@ func (s *Service) NewWorkerLibrary(roots []string) *Library {
 	return l
 }
 
-// flowSuffixes are those of flow files.
-func flowSuffixes() []string { return []string{".yaml", ".yml"} }
-
 // Flows returns all flows, sorted by their ids.
 func (l *Library) Flows() ([]*LibraryFlow, error) {
 	found := map[string]string{}
@@ -107,7 +104,7 @@ func flowID(root, name string) (id string, ok bool) {
 	}
 	rel = filepath.ToSlash(rel)
 	stem := strings.TrimSuffix(rel, path.Ext(rel))
-	if !slices.Contains(flowSuffixes(), path.Ext(rel)) || strings.Contains(path.Base(stem), ".") {
+	if !slices.Contains(flow.FileSuffixes(), path.Ext(rel)) || strings.Contains(path.Base(stem), ".") {
 		return "", false
 	}
 	return idOfPath(stem), true
@@ -119,7 +116,7 @@ func idOfPath(stem string) string { return strings.ReplaceAll(stem, "/", "~") }
 // pathOfID returns the path of a flow below its folder, without suffix, by its id or by that path.
 func pathOfID(id string) string {
 	stem := strings.ReplaceAll(id, "~", "/")
-	if slices.Contains(flowSuffixes(), path.Ext(stem)) {
+	if slices.Contains(flow.FileSuffixes(), path.Ext(stem)) {
 		stem = strings.TrimSuffix(stem, path.Ext(stem))
 	}
 	return stem
@@ -151,8 +148,8 @@ func (l *Library) FileOf(name string) (file string, ok bool) {
 	if !fs.ValidPath(rel) || len(l.roots) == 0 {
 		return "", false
 	}
-	if !slices.Contains(flowSuffixes(), path.Ext(rel)) {
-		rel += flowSuffixes()[0]
+	if !slices.Contains(flow.FileSuffixes(), path.Ext(rel)) {
+		rel += flow.FileSuffixes()[0]
 	}
 	return filepath.Join(l.roots[0], filepath.FromSlash(rel)), true
 }
@@ -165,7 +162,7 @@ func (l *Library) Flow(id string) (*LibraryFlow, error) {
 		return nil, l.unknownFlow(id)
 	}
 	for _, root := range l.roots {
-		for _, suffix := range flowSuffixes() {
+		for _, suffix := range flow.FileSuffixes() {
 			one, err := l.loadFlow(root, stem, stem+suffix)
 			if err != nil || one != nil {
 				return one, err

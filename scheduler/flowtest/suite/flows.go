@@ -49,7 +49,17 @@ func (r *reader) loadFlows(doc value.Value) {
 		r.report("", wording.Say("the file names no flow"), wording.Say("add flow: PATH, or call the file NAME.test.yaml beside NAME.yaml"))
 		return
 	}
-	r.loadFlow("", name+".yaml")
+	r.loadFlow("", r.nameFlow(name))
+}
+
+// nameFlow returns the name of the flow file with a stem beside the test file: NAME.yaml if there is none.
+func (r *reader) nameFlow(stem string) string {
+	for _, suffix := range flow.FileSuffixes() {
+		if _, err := os.Stat(filepath.Join(r.dir, stem+suffix)); err == nil {
+			return stem + suffix
+		}
+	}
+	return stem + flow.FileSuffixes()[0]
 }
 
 // loadFlow loads one flow, once.
@@ -84,7 +94,7 @@ func flowsIn(dir string) (names []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, Suffix) && !strings.HasSuffix(name, SnapshotSuffix) && !strings.HasSuffix(name, ".cassette.yaml") {
+		if slices.Contains(flow.FileSuffixes(), filepath.Ext(name)) && !strings.HasSuffix(name, Suffix) && !strings.HasSuffix(name, SnapshotSuffix) && !strings.HasSuffix(name, ".cassette.yaml") {
 			names = append(names, name)
 		}
 	}
