@@ -146,11 +146,13 @@ var layers = map[string][]string{
 	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/...", "skills"},
 	"cmd/scheduler/chinesehelp": {"llm/value/wording"},
 	"cmd/scheduler/startup":     {},
+	"cmd/scheduler/starter":     {"configs", "skills"},
 	"cmd/scheduler/worker":      {},
 	"cmd/scheduler-temporal":    {"calls", "cmd/scheduler/...", "llm/value", "plugins/host/process", "scheduler/..."},
 	"cmd/scheduler/terminal":    {"calls", "calls/schema", "llm", "llm/value", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service"},
 	"cmd/scheduler/config":      {"calls", "calls/http/guard", "calls/mcp", "calls/memory", "calls/schema", "configs", "llm", "llm/value/...", "scheduler/flow"},
 	"configs":                   {},
+	".":                         {}, // the embedded examples
 	"docs":                      {"llm/value/wording"},
 	"skills":                    {},
 }
@@ -321,7 +323,7 @@ func TestDoors(t *testing.T) {
 	for _, f := range sources(t) {
 		for _, spec := range f.Imports {
 			name := imported(spec)
-			if host, _, _ := strings.Cut(name, "/"); !strings.Contains(host, ".") || strings.HasPrefix(name, module) {
+			if host, _, _ := strings.Cut(name, "/"); !strings.Contains(host, ".") || strings.HasPrefix(name+"/", module) {
 				continue
 			}
 			found := false

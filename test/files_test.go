@@ -25,6 +25,7 @@ var mayOpen = map[string]string{
 	"calls/sqlitefile/layout.go":                 "checkRegular comes before",
 	"calls/sqlitefile/wal.go":                    "checkRegular comes before",
 	"cmd/scheduler/init.go":                      "O_EXCL opens nothing that was there",
+	"cmd/scheduler/starter/starter.go":           "the templates are embedded",
 	"llm/replay/part_log.go":                     "logs of recordings, in a folder of the state directory that it made",
 	"llm/replay/replay.go":                       "readFile checks first: a provider imports no call",
 	"plugins/host/process/kill_tree_linux.go":    "a file of /proc",

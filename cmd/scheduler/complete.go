@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/cmd/scheduler/starter"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
@@ -32,6 +33,7 @@ func completeFlags(a *app, cmd *cobra.Command) {
 		}
 		return a.settings.LLM.Names(), cobra.ShellCompDirectiveNoFileComp
 	})
+	offer("template", cobra.FixedCompletions(starter.Names(), cobra.ShellCompDirectiveNoFileComp))
 	offer("format", cobra.FixedCompletions([]string{"mermaid", "dot"}, cobra.ShellCompDirectiveNoFileComp))
 	offer("explain", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 || a.open() != nil {

@@ -119,7 +119,7 @@ func TestShippedTestsCatchEveryEdit(t *testing.T) {
 		edits        []edit
 	}{
 		{"../../flows", "quickstart.test.yaml", promptEdits()},
-		{"../../cmd/scheduler/project/flows", "hello.test.yaml", projectEdits()},
+		{"../../cmd/scheduler/starter/hello/flows", "hello.test.yaml", projectEdits()},
 	} {
 		if left := notPassed(t, copyFolder(t, shipped.folder), shipped.file); left != nil {
 			t.Fatalf("%s: without an edit: %v", shipped.file, left)

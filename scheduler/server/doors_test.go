@@ -121,7 +121,7 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	dir := t.TempDir()
 	h := &house{book: &notebook{}, flows: map[string]*flow.Flow{}}
-	for _, from := range []string{"../../flows", "../../cmd/scheduler/project/flows"} {
+	for _, from := range []string{"../../flows", "../../cmd/scheduler/starter/hello/flows"} {
 		if err := os.CopyFS(filepath.Join(dir, "flows"), os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}

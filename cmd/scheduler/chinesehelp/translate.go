@@ -143,13 +143,39 @@ in JavaScript that are expressions become checks; other code is kept as files, u
 	"Make a new project with a flow that runs, and its tests": "新建一个项目，含可运行的流程及其测试",
 	`Make a new project: settings, a flow that runs without a key, its workspace and its
 tests, and the schemas that let an editor complete flows and tests. Files that exist are
-left alone.
+left alone. On a terminal it asks which template to take; --template chooses one:
+
+  hello      one question, one answer (the default)
+  chat       a chat that remembers its users
+  desk       a support desk: asks for the order number, looks orders up, refunds
+  lorebook   a role play with a lorebook
 
 The schema knows what is built in. That of --schema has the calls and importance
 functions of trusted plugins too.`: `新建一个项目：设置、一个不需要密钥即可运行的流程及其工作区和测试，以及供编辑器补全
-流程和测试的 schema。已有的文件保持不动。
+流程和测试的 schema。已有的文件保持不动。在终端上会询问用哪个模板；--template 指定一个：
+
+  hello      一问一答（默认）
+  chat       记住用户的聊天
+  desk       客服台：询问订单号，查订单，退款
+  lorebook   带世界书的角色扮演
 
 schema 只含内置的内容。--schema 输出的还含有受信任插件的调用和重要度函数。`,
+	"the project to begin with: `hello`, chat, desk or lorebook (default hello; a terminal asks)": "从哪个项目开始：`hello`、chat、desk 或 lorebook（默认 hello；在终端上会询问）",
+	"Show a flow, its prompt and the page, without a project":                                     "不用项目，展示一个流程、它的提示词和页面",
+	`Show what the program does, without a project, a key or a network: run the quickstart
+from recorded answers, print where each piece of its prompt came from, and open the page
+with that run. There you can run the flows, chat, answer what a run asks for, and change
+the flows; new answers come from echo, which repeats your words.
+
+Everything is in a temporary folder, which is removed at the end (Ctrl-C). Settings of the
+environment (SCHEDULER_*) do not count here, but for the language.`: `不用项目、密钥和网络，展示本程序做什么：用录制的回答运行 quickstart，输出提示词的每个片段
+来自哪里，并打开带有这次运行的页面。在页面上可以运行流程、聊天、回答运行询问的值、修改流程；
+新的回答来自 echo，它重复你的话。
+
+一切都在一个临时文件夹中，结束时（Ctrl-C）删除。这里不使用环境变量中的设置（SCHEDULER_*），
+语言除外。`,
+	"`host:port` of the page; port 0 takes a free one":                               "页面的 `host:port`；端口 0 表示任选一个空闲的",
+	"do not open the page in the browser":                                            "不在浏览器中打开页面",
 	"print the JSON Schema of flows for editors, plugins and all, and write nothing": "输出供编辑器使用的流程 JSON Schema（含插件），不写入",
 	"print all settings with their defaults, and write nothing":                      "输出所有设置及其默认值，不写入",
 	"Move the journal": "迁移日志",

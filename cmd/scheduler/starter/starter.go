@@ -1,0 +1,122 @@
+// Package starter holds the projects that `scheduler init` and `scheduler demo` write: settings,
+// a flow with its files and tests, the schemas for editors, and the skill for coding agents.
+//
+// A template is a folder here, laid over common, for example hello, or a flow of the example flows. Each one
+// runs without a key: by the provider echo, or from recorded answers.
+package starter
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	examples "github.com/callnode/scheduler"
+	"github.com/callnode/scheduler/configs"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/skills"
+)
+
+//go:embed all:common all:hello all:chat all:lorebook all:demo
+var folders embed.FS
+
+// Template is a project that can be written.
+type Template struct {
+	// Name is the word after --template, for example chat.
+	Name string
+	// Summary says in one line what the flow does.
+	Summary wording.Text
+	// Run are the words of the command that a new user tries first, after the name of the program.
+	Run []string
+
+	folders  []string // of this package
+	examples []string // flows of the example flows, for example support
+}
+
+// Default is the template that is written if none is chosen.
+const Default = "hello"
+
+// List returns the templates of scheduler init.
+func List() []Template {
+	return []Template{
+		{Name: Default, Summary: wording.Say("one question, one answer"), Run: []string{"run", "flows/hello.yaml", "--explain"}, folders: []string{"hello"}},
+		{Name: "chat", Summary: wording.Say("a chat that remembers its users"), Run: []string{"run", "flows/chat.yaml", "--replay", "--explain"}, folders: []string{"chat"}},
+		{Name: "desk", Summary: wording.Say("a support desk: asks for the order number, looks orders up, refunds"), Run: []string{"run", "flows/support.yaml", "--replay", "--explain"}, examples: []string{"support"}},
+		{Name: "lorebook", Summary: wording.Say("a role play with a lorebook"), Run: []string{"run", "flows/lorebook.yaml", "--replay", "--explain"}, folders: []string{"lorebook"}},
+	}
+}
+
+// DemoFlow is the flow that scheduler demo runs from its recorded answers.
+const DemoFlow = "flows/quickstart.yaml"
+
+// Demo is the project of scheduler demo: the quickstart, a chat, and a flow that asks for what is missing.
+func Demo() Template {
+	return Template{Name: "demo", folders: []string{"chat", "demo"}, examples: []string{"quickstart"}}
+}
+
+// Names returns the names of the templates.
+func Names() []string {
+	var names []string
+	for _, t := range List() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Find returns the template of a name; ok is false if there is none.
+func Find(name string) (found Template, ok bool) {
+	for _, t := range List() {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Template{}, false
+}
+
+// File is a file of a new project.
+type File struct {
+	// Name is its path in the project, with slashes.
+	Name    string
+	Content []byte
+}
+
+// Files returns the files of the project in the order they are written.
+func (t Template) Files() ([]File, error) {
+	files := []File{{"schemas/flow.schema.json", configs.FlowSchema}, {"schemas/test.schema.json", configs.TestSchema}}
+	add := func(source fs.FS, root, folder string, isWanted func(name string) bool) error {
+		return fs.WalkDir(source, root, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !isWanted(name) {
+				return err
+			}
+			content, err := fs.ReadFile(source, name)
+			inside := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
+			if inside == "gitignore" { // a real .gitignore would hide files of this repository
+				inside = ".gitignore"
+			}
+			files = append(files, File{path.Join(folder, inside), content})
+			return err
+		})
+	}
+	every := func(string) bool { return true }
+	var wrong []error
+	for _, folder := range append([]string{"common"}, t.folders...) {
+		wrong = append(wrong, add(folders, folder, "", every))
+	}
+	for _, example := range t.examples {
+		isPart := func(name string) bool {
+			return strings.HasPrefix(name, "flows/"+example+".") || strings.HasPrefix(name, "flows/"+example+"/")
+		}
+		wrong = append(wrong, add(examples.Flows, "flows", "flows", isPart))
+	}
+	wrong = append(wrong, add(skills.Files, ".", ".agents/skills", every))
+	for i := range files {
+		files[i].Content = schemaLine.ReplaceAll(files[i].Content, []byte("${1}schemas/"))
+	}
+	return files, errors.Join(wrong...)
+}
+
+// schemaLine is the line of a flow for editors. The schemas of this repository are in configs, and
+// in a project in schemas.
+var schemaLine = regexp.MustCompile(`(?m)^(# yaml-language-server: \$schema=(?:\.\./)+)configs/`)
