@@ -92,6 +92,9 @@ type Info struct {
 	// IsOutside reports whether the work of Exec is done outside of the program, as that of a plugin's call is: recordings keep
 	// its output, and a replay does without it. InitIsOutside says so of Init.
 	IsOutside, InitIsOutside bool
+	// MayAsk reports whether Exec may ask people for values by [Env.Asker], as a tool of an MCP server does: the run then waits. Only
+	// such a call gets an Asker. What the calls and flows inside it do is not counted.
+	MayAsk bool
 	// NoSubsteps reports whether the call runs nothing inside its step: the engine gives it no
 	// [Substeps], and a search for the steps of a run need not look below it.
 	NoSubsteps bool

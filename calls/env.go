@@ -71,7 +71,8 @@ type Substeps struct {
 	// again, or resumed, does not repeat them: use it by [Once]. nil: there is no run
 	// to keep them with.
 	Recorder Recorder
-	// Asker asks people for values. nil: there is no run that could wait for them.
+	// Asker asks people for values. nil: there is no run that could wait for them, or the call does not declare that it
+	// may ask ([Info] MayAsk).
 	Asker Asker
 }
 

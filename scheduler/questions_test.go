@@ -22,7 +22,7 @@ func asker(worked *int) calls.Definition {
 			"type": "object", "required": []string{field}, "properties": map[string]any{field: map[string]any{"type": "string", "default": "a default is not an answer"}},
 		})
 	}
-	return schedulertest.Do("asker", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
+	def := schedulertest.Do("asker", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
 		branch, err := env.Asker.Ask(ctx, "Which branch?", wanted("branch"))
 		if err != nil {
 			return nil, err
@@ -37,6 +37,8 @@ func asker(worked *int) calls.Definition {
 		who, err := env.Asker.Ask(ctx, fmt.Sprintf("Who did %d?", n), wanted("who"))
 		return map[string]any{"branch": branch, "who": who}, err
 	})
+	def.Info.MayAsk = true
+	return def
 }
 
 // TestQuestions: a call asks people, the run waits for each answer, and what was asked or done

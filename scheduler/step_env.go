@@ -40,7 +40,10 @@ func (t *task) setEnv() {
 	t.env.Rand = &t.rand
 	t.env.Substeps = t.run.env.Substeps
 	if !t.step.Def.Info.NoSubsteps {
-		t.env.Substeps = calls.Substeps{Flows: t, Calls: t, Recorder: t, Asker: t}
+		t.env.Substeps = calls.Substeps{Flows: t, Calls: t, Recorder: t}
+		if t.step.Def.Info.MayAsk {
+			t.env.Asker = t
+		}
 	}
 	t.env.Warner = t
 	t.env.Path = t.path()

@@ -44,7 +44,7 @@ var _ calls.CoreCall = (*call)(nil)
 
 // newDefinition returns the call of a tool.
 func (h *Host) newDefinition(s *Server, t *Tool) calls.Definition {
-	info := &calls.Info{Name: callName(s.Name, t.Name)}
+	info := &calls.Info{Name: callName(s.Name, t.Name), MayAsk: true}
 	summary := "A tool of the MCP server " + s.Name + "."
 	if line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n"); line != "" {
 		summary = line

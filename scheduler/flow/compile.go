@@ -170,7 +170,7 @@ func (u *unit) compileStep(k *stepKeys) {
 		Retry: Retry{MaxAttempts: 1},
 	}}
 	if s.OnMissing == "" {
-		s.OnMissing = "ask"
+		s.OnMissing = missingAsk
 	}
 	u.steps = append(u.steps, s)
 	u.flow.Steps = append(u.flow.Steps, s.Step)

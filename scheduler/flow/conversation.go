@@ -48,6 +48,24 @@ func (u *unit) stepReadsConversation(s *stepUnit) bool {
 	})
 }
 
+// stepCanWait reports whether a step may come to wait for a person. A tool of an agent that misses values tells the model so, and
+// does not wait.
+func (u *unit) stepCanWait(s *stepUnit) bool {
+	asksForMissing := s.OnMissing == missingAsk && (s.EnableFilling || s.Call == CallSlot)
+	asks := s.Def.Info != nil && s.Def.Info.MayAsk
+	if asksForMissing || asks {
+		return true
+	}
+	waits := func(f *Flow) bool { return f.CanWait }
+	if s.Sub != nil && waits(s.Sub) || slices.ContainsFunc(s.Inner, waits) {
+		return true
+	}
+	return slices.ContainsFunc(u.askInside(s), func(in calls.Inside) bool {
+		def, ok := u.loading.Registry.Call(in.Call)
+		return ok && def.Info.MayAsk
+	})
+}
+
 // callReadsConversation reports whether a call with these parameters reads the conversation by itself.
 func callReadsConversation(def calls.Definition, params value.Value) bool {
 	return def.ReadsConversation != nil && def.ReadsConversation(params)

@@ -45,6 +45,9 @@ type Flow struct {
 	// ReadsConversation is set if a template, a call or a sub-flow reads the messages that came before
 	// the question. A flow that reads none sees the question alone.
 	ReadsConversation bool
+	// CanWait is set if a run may come to wait for a person: a step, or one of a sub-flow, asks for values that are missing, or its
+	// call asks for some by itself.
+	CanWait bool
 	// Plugins are the names of the plugins that the flow wants.
 	Plugins []string
 	// Files are the other files that it needs, by their paths: those of !file and of
@@ -172,6 +175,9 @@ func (f *Flow) FindStep(id string) (*Step, bool) {
 		f, id = s.Sub, rest
 	}
 }
+
+// missingAsk is the default of on_missing: the run waits for the values.
+const missingAsk = "ask"
 
 // CallFlow and CallSlot are the calls that the engine itself looks up by name.
 const (

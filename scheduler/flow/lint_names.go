@@ -401,6 +401,7 @@ func (u *unit) lintPresence(use stepUse, from *stepUnit) {
 func (u *unit) completeFlow() {
 	u.flow.byID = u.byID
 	u.flow.ReadsConversation = u.readsConversation()
+	u.flow.CanWait = slices.ContainsFunc(u.steps, u.stepCanWait)
 	for _, s := range u.steps {
 		s.Tools = u.toolsAfter(s.ID)
 	}

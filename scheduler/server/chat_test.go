@@ -1,11 +1,13 @@
 package server_test
 
 import (
+	"database/sql"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -224,6 +226,90 @@ steps:
 		if next.at("/scheduler/run") != begun.at("/scheduler/run") || next.at(said) != "How many days?" {
 			t.Errorf("%s gets %s", user, next.text)
 		}
+	}
+}
+
+// TestChatChangesItsForm: the run that waits is found by a client that sends the same chat in another form: its instructions hold a
+// clock, its texts come as parts.
+func TestChatChangesItsForm(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("", store.RunsWrite)
+	system := func(text string) string { return `{"role": "system", "content": ` + strconv.Quote(text) + `}` }
+	asks := func(text string) string { return `{"role": "user", "content": ` + strconv.Quote(text) + `}` }
+	parts := func(role, text string) string {
+		return `{"content": [{"type": "text", "text": ` + strconv.Quote(text) + `, "cache_control": {}}], "role": "` + role + `", "name": null}`
+	}
+	const town = "What is the town?"
+	told := `{"role": "assistant", "refusal": null, "content": "` + town + `"}`
+	for name, c := range map[string]struct {
+		headers []string
+		first   []string
+		next    []string
+	}{
+		"a clock":            {first: []string{system("It is 12:00."), asks("Snow")}, next: []string{system("It is 12:01."), asks("Snow"), told, asks("Hangzhou")}},
+		"a developer":        {first: []string{asks("Rain")}, next: []string{`{"role": "developer", "content": "Be brief."}`, asks("Rain"), told, asks("Hangzhou")}},
+		"instructions after": {first: []string{asks("Sun"), system("12:00")}, next: []string{asks("Sun"), told, system("12:00"), asks("Hangzhou"), system("12:01")}},
+		"texts as parts":     {first: []string{asks("Ice")}, next: []string{parts("user", "Ice"), parts("assistant", town), parts("user", "Hangzhou")}},
+		"parts as texts":     {first: []string{parts("user", "Hail ")}, next: []string{asks("Hail"), told, asks("Hangzhou")}},
+		"a session":          {headers: []string{"X-Session-Id", "s"}, first: []string{system("12:00"), asks("Fog")}, next: []string{system("12:01"), asks("Fog"), told, asks("Hangzhou")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list := func(messages []string) string { return "[" + strings.Join(messages, ", ") + "]" }
+			first := f.chat(token, "sub~wait", list(c.first), "", c.headers...)
+			next := f.chat(token, "sub~wait", list(c.next), "", c.headers...)
+			if first.at(said) != town || next.at(said) != "How many days?" || next.at("/scheduler/run") != first.at("/scheduler/run") {
+				t.Errorf("got %s\nthen %s", first.text, next.text)
+			}
+			again := f.chat(token, "sub~wait", list(c.next), "", c.headers...)
+			if again.at(said) != "How many days?" || again.at("/scheduler/run") != first.at("/scheduler/run") {
+				t.Errorf("the same once more gets %s", again.text)
+			}
+		})
+	}
+}
+
+// TestChatsOfTwoClients: of two clients that differ in their instructions alone, each answers its own run.
+func TestChatsOfTwoClients(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("", store.RunsWrite)
+	chat := func(client string, texts ...string) *reply {
+		system := `[{"role": "system", "content": "You write for ` + client + `."}, `
+		return f.chat(token, "sub~wait", system+strings.TrimPrefix(messages(texts...), "["), "")
+	}
+	ann, bob := chat("Ann", "Snow"), chat("Bob", "Snow")
+	for client, begun := range map[string]*reply{"Ann": ann, "Bob": bob} {
+		next := chat(client, "Snow", begun.at(said), "Hangzhou")
+		if next.at("/scheduler/run") != begun.at("/scheduler/run") || next.at(said) != "How many days?" {
+			t.Errorf("%s gets %s", client, next.text)
+		}
+	}
+}
+
+// TestChatKeepsNoRows: a run of a flow that cannot wait leaves nothing by which an answer to it would be found.
+func TestChatKeepsNoRows(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("", store.RunsWrite)
+	rows := func() (n int) {
+		db, err := sql.Open("sqlite", filepath.Join(f.dir, "serve.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = db.Close() }()
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM serve_conversation").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for range 3 {
+		if r := f.chat(token, "echo", messages("hi"), ""); r.at("/scheduler/state") != "finished" {
+			t.Fatal(r.text)
+		}
+	}
+	if n := rows(); n != 0 {
+		t.Errorf("there are %d rows", n)
+	}
+	if r := f.chat(token, "sub~wait", messages("hi"), ""); r.at("/scheduler/state") != "waiting" || rows() == 0 {
+		t.Errorf("%d rows after %s", rows(), r.text)
 	}
 }
 

@@ -91,3 +91,53 @@ func roleOf(message value.Value) string {
 	text, _ := role.Str()
 	return text
 }
+
+// said is a message in a form in which two ways to send the same are equal: a text and a list of one text part, "Hi" and "Hi ".
+type said struct {
+	role string
+	text string
+	// rest is the JSON of all else that tells messages apart: names, pictures, tool calls.
+	rest string
+}
+
+// splitTalk returns the messages that were said, and the texts of the client's instructions, which are messages of the roles system and
+// developer.
+func splitTalk(messages []value.Value) (talk []said, instructions string) {
+	for _, m := range messages {
+		one := newSaid(m)
+		if one.role == "system" || one.role == "developer" {
+			instructions += one.text + "\n"
+			continue
+		}
+		talk = append(talk, one)
+	}
+	return talk, instructions
+}
+
+func newSaid(message value.Value) said {
+	var rest []value.Value
+	for _, name := range []string{"name", "tool_calls", "tool_call_id"} {
+		if v, _ := message.Get(name); !isNothing(v) {
+			rest = append(rest, v)
+		}
+	}
+	content, _ := message.Get("content")
+	for _, part := range content.List() {
+		if kind, _ := part.Get("type"); kind.PlainText() != "text" {
+			rest = append(rest, part)
+		}
+	}
+	return said{roleOf(message), plainWords(textOf(message)), value.OfList(rest...).JSON()}
+}
+
+// joinTalk returns messages as one text.
+func joinTalk(talk []said) string {
+	parts := make([]string, 0, 3*len(talk))
+	for _, one := range talk {
+		parts = append(parts, one.role, one.text, one.rest)
+	}
+	return value.Must(parts).JSON()
+}
+
+// plainWords returns a text whose white space does not count.
+func plainWords(text string) string { return strings.Join(strings.Fields(text), " ") }

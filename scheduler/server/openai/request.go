@@ -3,7 +3,6 @@ package openai
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -34,10 +33,14 @@ type request struct {
 	doc      value.Value
 	model    string
 	messages value.Value
-	session  string
-	user     string // the member user, by which a client tells its users apart
-	stream   bool
-	usage    bool // in a last chunk of its own
+	// talk are the messages of the user and the assistant, and instructions the texts of the client's other ones, as chatKeys
+	// compares them.
+	talk         []said
+	instructions string
+	session      string
+	user         string // the member user, by which a client tells its users apart
+	stream       bool
+	usage        bool // in a last chunk of its own
 }
 
 // parseRequest reads a request.
@@ -59,6 +62,7 @@ func parseRequest(body []byte, header http.Header) (*request, error) {
 	if err := checkMessages(in.messages.List()); err != nil {
 		return nil, err
 	}
+	in.talk, in.instructions = splitTalk(in.messages.List())
 	in.stream, err = boolAt(doc, "/stream")
 	if err != nil {
 		return nil, err
@@ -106,32 +110,30 @@ func (in *request) lastQuestion() int {
 	return -1
 }
 
-// askedEnd returns the number of messages up to the assistant's last one, if only the user has said something since; else 0. A
-// client that got an error instead of a reply sends what its user said then and what they say now: it is 2 of (user, assistant, user
-// "It is A1042", user "A-1042").
+// askedEnd returns the number of messages of the talk up to the assistant's last one, if only the user has said something since;
+// else 0. A client that got an error instead of a reply sends what its user said then and what they say now: it is 2 of (user,
+// assistant, user "It is A1042", user "A-1042").
 func (in *request) askedEnd() int {
-	list := in.messages.List()
-	n := len(list)
-	for n > 0 && roleOf(list[n-1]) == "user" {
+	n := len(in.talk)
+	for n > 0 && in.talk[n-1].role == "user" {
 		n--
 	}
-	isAsked := n > 0 && n < len(list) && roleOf(list[n-1]) == "assistant"
+	isAsked := n > 0 && n < len(in.talk) && in.talk[n-1].role == "assistant"
 	if !isAsked {
 		return 0
 	}
 	return n
 }
 
-// answerEnd returns the number of messages up to the one that answers the assistant's last message; 0 where the last message is no
-// answer. A client that got an error may have added the same answer once more: those after the first are not counted. For
-// example, it is 3 of (user, assistant, user "7", user "7").
+// answerEnd returns the number of messages of the talk up to the one that answers the assistant's last message; 0 where the last
+// message is no answer. A client that got an error may have added the same answer once more: those after the first are not
+// counted. For example, it is 3 of (user, assistant, user "7", user "7").
 func (in *request) answerEnd() int {
 	if in.askedEnd() == 0 {
 		return 0
 	}
-	list := in.messages.List()
-	n := len(list)
-	for value.Equal(list[n-1], list[n-2]) {
+	n := len(in.talk)
+	for in.talk[n-1] == in.talk[n-2] {
 		n--
 	}
 	return n
@@ -185,28 +187,29 @@ func (in *request) conversation() value.Value {
 	return value.OfList(slices.Delete(slices.Clone(list), max(at, 0), at+1)...)
 }
 
-// conversationKey returns what the first n messages of the conversation are found by.
-func (in *request) conversationKey(by Caller, n int) []byte {
-	return hashOf(value.OfString(by.Key), value.OfString(in.model), value.OfString(in.user), value.OfList(in.messages.List()[:n]...))
-}
-
-// replyKey returns what the assistant's reply to the first n messages is found by; its white space does not count.
-func (in *request) replyKey(by Caller, n int, reply string) []byte {
-	return hashOf(value.OfString("reply"), value.OfString(hex.EncodeToString(in.conversationKey(by, n))), value.OfString(strings.Join(strings.Fields(reply), " ")))
-}
-
-// requestKey returns what a repeat of the request is found by, which has done something to a run.
-func (in *request) requestKey(by Caller, did deed) []byte {
-	messages := in.messages
-	if did == answers {
-		messages = value.OfList(messages.List()[:in.answerEnd()]...)
+// chatKeys returns the keys that find the run of a chat after the first n messages of its talk, the closest first: by the talk, the
+// assistant's reply and the client's instructions; by these without the instructions, which change between two requests of a chat if they
+// hold a clock, for example; and by the talk alone, for a client that changes the reply.
+func (in *request) chatKeys(by Caller, n int, reply string) [][]byte {
+	key := func(kind string, more ...string) []byte {
+		return hashOf(append([]string{kind, by.Key, in.model, in.user, joinTalk(in.talk[:n])}, more...)...)
 	}
-	return hashOf(value.OfString(by.Key), value.OfString(in.model), messages, value.OfString(in.session), value.OfString(string(did)))
+	reply = plainWords(reply)
+	return [][]byte{key("instructed", reply, in.instructions), key("reply", reply), key("talk")}
 }
 
-func hashOf(parts ...value.Value) []byte {
-	doc := value.OfList(parts...)
-	sum := sha256.Sum256(doc.AppendJSON(nil))
+// requestKey returns the key that finds a repeat of the request, which has done something to a run. The client's instructions
+// do not count: those of a repeat may hold a later time.
+func (in *request) requestKey(by Caller, did deed) []byte {
+	talk := in.talk
+	if did == answers {
+		talk = talk[:in.answerEnd()]
+	}
+	return hashOf(by.Key, in.model, joinTalk(talk), in.session, string(did))
+}
+
+func hashOf(parts ...string) []byte {
+	sum := sha256.Sum256([]byte(value.Must(parts).JSON()))
 	return sum[:]
 }
 

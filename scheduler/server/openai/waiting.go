@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -22,14 +21,19 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	if n < 2 {
 		return nil, nil
 	}
-	// The request that was answered with the question. Two chats may begin alike, and a client may change what the assistant
-	// said, for example cut its blanks: the run that said these words comes first.
-	id, err := t.api.options.Store.Conversation(ctx, t.in.replyKey(t.by, n-1, textOf(t.in.messages.List()[n-1])))
-	if err == nil && id == "" {
-		id, err = t.api.options.Store.Conversation(ctx, t.in.conversationKey(t.by, n-1))
+	// The request that was answered with the question. Two chats may begin alike: the run that said these words comes first.
+	var id string
+	for _, key := range t.in.chatKeys(t.by, n-1, t.in.talk[n-1].text) {
+		found, err := t.api.options.Store.Conversation(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if id = found; id != "" {
+			break
+		}
 	}
-	if err != nil || id == "" {
-		return nil, err
+	if id == "" {
+		return nil, nil
 	}
 	info, err := s.Run(ctx, t.by.Principal, id)
 	if calls.KindOf(err) == calls.NotFound { // it was deleted
@@ -79,7 +83,7 @@ func (t *turn) ifAsked(ctx context.Context, info *journal.RunInfo) (*journal.Run
 }
 
 // givenUpKey returns the key under which it is kept that the user wants no more of a run that has failed.
-func givenUpKey(run string) []byte { return hashOf(value.OfString("given-up"), value.OfString(run)) }
+func givenUpKey(run string) []byte { return hashOf("given-up", run) }
 
 // answerField answers what the run asks for with the user's message, and goes on with the run.
 func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
@@ -163,15 +167,33 @@ func (t *turn) askFirstField(ctx context.Context, known []journal.WaitingFor) er
 
 // keepQuestion keeps that the run has asked: the conversation so far, which its next request begins with, leads back to it.
 func (t *turn) keepQuestion(ctx context.Context) error {
-	err := t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.conversationKey(t.by, len(t.in.messages.List())), t.out.run)
-	return errors.Join(err, t.keepReply(ctx))
+	return t.keepKeys(ctx, t.chatKeysNow())
 }
 
-// keepReply keeps what the run has said. A chat in which it said something else, and that began alike, is another one: its next
-// message does not answer this run.
+// keepReply keeps the words that a run which has finished said. A chat in which it said something else, and that began alike, is another one: its
+// next message does not answer this run. A run of a flow that cannot wait is never answered, and leaves no such key.
 func (t *turn) keepReply(ctx context.Context) error {
-	if t.in.session != "" {
-		return nil // the session tells chats apart
+	if !t.model.Flow.CanWait {
+		return nil
 	}
-	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.replyKey(t.by, len(t.in.messages.List()), t.out.whole.String()), t.out.run)
+	keys := t.chatKeysNow()
+	return t.keepKeys(ctx, keys[:len(keys)-1])
+}
+
+// chatKeysNow returns the keys of the chat with what the run has just said.
+func (t *turn) chatKeysNow() [][]byte {
+	return t.in.chatKeys(t.by, len(t.in.talk), t.out.whole.String())
+}
+
+// keepKeys keeps that keys lead to the run. If the client names its session, that does, and nothing is kept.
+func (t *turn) keepKeys(ctx context.Context, keys [][]byte) error {
+	if t.in.session != "" {
+		return nil
+	}
+	for _, key := range keys {
+		if err := t.api.options.Store.PutConversation(context.WithoutCancel(ctx), key, t.out.run); err != nil {
+			return err
+		}
+	}
+	return nil
 }
