@@ -225,6 +225,8 @@ type RunInfo struct {
 	Cursor string `json:"-"`
 	// LastSeq is the Seq of the last event; 0 before the first.
 	LastSeq int64 `json:"-"`
+	// Summary is a question, a reply and the cost, for lists.
+	Summary Summary `json:"-"`
 	// Holder is the process that holds the run; nil for none.
 	Holder *Holder `json:"-"`
 	// Abandoned is set where the last holder died: it has not let go of the run.

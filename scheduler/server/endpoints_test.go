@@ -56,6 +56,7 @@ func requests() map[string]request {
 		"start-run":         {path: "/api/v1/runs", body: `{"flow": "echo", "inputs": {"question": "q"}}`, status: 201, shared: true, badBody: `{"flow": "echo", "inputs": {"question": 1}}`},
 		"start-run-of-flow": {path: "/api/v1/flows/echo/runs", body: `{"inputs": {"question": "q"}}`, status: 201, shared: true, badBody: `{"labels": {"owner": "bo"}, "inputs": {"question": "q"}}`},
 		"list-runs":         {path: "/api/v1/runs", status: 200, shared: true, badPath: "/api/v1/runs?state=over"},
+		"count-runs":        {path: "/api/v1/run-hours", status: 200, shared: true, badPath: "/api/v1/run-hours?state=over"},
 		"get-run":           {path: "/api/v1/runs/RUN", status: 200},
 		"delete-run":        {path: "/api/v1/runs/RUN", status: 204},
 		"follow-run":        {path: "/api/v1/runs/RUN/events", status: 200, badPath: "/api/v1/runs/RUN/events?limit=x"},

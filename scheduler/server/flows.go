@@ -73,14 +73,28 @@ type FlowItem struct {
 	Errors      int    `json:"errors" doc:"How many errors it has; with one it does not run."`
 	Warnings    int    `json:"warnings"`
 	Hash        string `json:"hash" doc:"The hash of all its files."`
+	Model       bool   `json:"model" doc:"Whether it is a model of /v1."`
+	// LLM has no name for the default.
+	LLM []string `json:"llm,omitempty" doc:"The names of the model providers that the flow and its steps name; without any they ask the default."`
 }
 
 func (s *Server) flowItemOf(f *service.LibraryFlow) FlowItem {
 	item := FlowItem{Flow: f.ID, File: s.folders.Hide(f.File), Errors: len(f.Problems.Errors()), Warnings: len(f.Problems.Warnings()), Hash: f.Hash}
 	if f.Flow != nil {
 		item.Name, item.Description = f.Flow.Name, f.Flow.Description
+		item.Model, item.LLM = s.openai.IsModel(f.Flow), providersOf(f.Flow)
 	}
 	return item
+}
+
+// providersOf returns the names of the providers that a flow and its steps name, each once.
+func providersOf(f *flow.Flow) []string {
+	names := slices.Clone(f.LLM)
+	for _, st := range f.Steps {
+		names = append(names, st.LLM...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // listFlows lists the flows by their ids.
@@ -116,7 +130,6 @@ type flowBody struct {
 	Steps             []stepItem    `json:"steps" nullable:"false"`
 	Triggers          []triggerItem `json:"triggers" nullable:"false" doc:"What starts runs of the flow by itself."`
 	Problems          []ProblemBody `json:"problems" nullable:"false"`
-	Model             bool          `json:"model" doc:"Whether it is a model of /v1."`
 	ReadsConversation bool          `json:"reads_conversation" doc:"Whether it reads the messages before the question; else a chat gives it the last message only."`
 }
 
@@ -180,7 +193,7 @@ func (s *Server) getFlow(ctx context.Context, in *FlowID) (*getFlowOutput, error
 	out := flowBody{FlowItem: s.flowItemOf(found), Steps: []stepItem{}, Triggers: []triggerItem{}, Problems: s.problemBodies(ctx, found.Problems)}
 	if f := found.Flow; f != nil {
 		out.ReadsConversation = service.ReadsConversation(f)
-		out.Language, out.Inputs, out.Model = f.Language, f.Inputs.Doc(), s.openai.IsModel(f)
+		out.Language, out.Inputs = f.Language, f.Inputs.Doc()
 		if f.Outputs != nil {
 			for _, m := range f.Outputs.Map {
 				out.Outputs = append(out.Outputs, m.Key)

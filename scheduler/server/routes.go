@@ -102,6 +102,7 @@ func (s *Server) registerRuns() {
 		status: http.StatusCreated, also: map[int]reflect.Type{http.StatusOK: reflect.TypeFor[runBody]()}, errors: held,
 	}, s.startRunOfFlow)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/runs", id: "list-runs", summary: "List runs, the newest first", scope: store.RunsRead}, s.listRuns)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/run-hours", id: "count-runs", summary: "Count runs by the hours in which they began", scope: store.RunsRead}, s.countRuns)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: run, id: "get-run", summary: "Get a run with its steps", scope: store.RunsRead, also: map[int]reflect.Type{http.StatusNotModified: nil}, errors: gone}, s.getRun)
 	addEndpoint(s, endpoint{
 		method: http.MethodDelete, path: run, id: "delete-run", summary: "Delete a run for good", scope: store.Admin, status: http.StatusNoContent, errors: held,

@@ -32,7 +32,24 @@ type RunItem struct {
 	Queued    bool              `json:"queued" doc:"Whether it waits for a run slot."`
 	Stuck     bool              `json:"stuck,omitempty" doc:"Whether it was taken up in vain so often that it pauses before the next try; resume it to try at once."`
 	LastSeq   int64             `json:"last_seq" doc:"The number of the last event."`
-	Progress  *service.Progress `json:"progress,omitempty" doc:"How far it has come, with view=progress."`
+	Progress  *service.Progress `json:"progress,omitempty" doc:"How far it has come, with view=progress or view=live."`
+	Summary   *runSummary       `json:"summary,omitempty" doc:"The question, the reply and the usage, with secrets masked; runs that older programs began have none."`
+}
+
+// runSummary is a run in two lines.
+type runSummary struct {
+	Question string    `json:"question,omitempty" doc:"What the user asked, or the first text among the inputs, cut to a line."`
+	Reply    string    `json:"reply,omitempty" doc:"What the run replied so far, cut to a line."`
+	Error    string    `json:"error,omitempty" doc:"Why it failed, cut to a line."`
+	Usage    llm.Usage `json:"usage" doc:"What its steps have spent that are over."`
+}
+
+// summaryOf returns the summary of a run; nil where its journal has none.
+func summaryOf(s journal.Summary) *runSummary {
+	if s == (journal.Summary{}) {
+		return nil
+	}
+	return &runSummary{Question: s.Question, Reply: s.Reply, Error: s.Error, Usage: s.Usage}
 }
 
 // itemOf returns a run as lists show it.
@@ -40,7 +57,7 @@ func itemOf(info *journal.RunInfo) *RunItem {
 	return &RunItem{
 		Run: info.ID, Flow: info.Flow, State: info.State, StartedAt: info.StartedAt, UpdatedAt: info.UpdatedAt, Labels: info.Labels,
 		Owner: info.Labels[journal.LabelOwner], Session: info.Labels[journal.LabelSession],
-		Queued: info.Queued(), LastSeq: info.LastSeq, Origin: info.Labels[journal.LabelOrigin],
+		Queued: info.Queued(), LastSeq: info.LastSeq, Origin: info.Labels[journal.LabelOrigin], Summary: summaryOf(info.Summary),
 	}
 }
 
@@ -73,14 +90,19 @@ type RunID struct {
 
 type listRunsInput struct {
 	Listing
+	RunsWanted
+	View string `query:"view" enum:"progress,live" doc:"progress adds how far each run has come, live how far those that are not over have."`
+}
+
+// RunsWanted are the filters of lists of runs. Like all inputs it is exported for the library.
+type RunsWanted struct {
 	State   string `query:"state" doc:"States, with commas: running, waiting, failed, cancelled, finished."`
 	Flow    string `query:"flow" doc:"The name of the flow."`
 	User    string `query:"user" doc:"The owner."`
 	Session string `query:"session"`
 	Origin  string `query:"origin" doc:"What began the run: api, openai, cli."`
 	Since   string `query:"since" doc:"A time (RFC 3339), or how long ago: 24h."`
-	Query   string `query:"q" doc:"A part of the id, the flow, or a label."`
-	View    string `query:"view" enum:"progress" doc:"progress adds how far each run has come."`
+	Query   string `query:"q" doc:"A part of the id, the flow, a label, the question or the reply."`
 }
 
 // listRuns lists the runs that the caller can see.
@@ -89,6 +111,7 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (*body[page[*R
 	if err != nil {
 		return nil, err
 	}
+	filter.After = in.Cursor
 	var items []*RunItem
 	next := ""
 	for info, err := range s.runsFor(ctx, filter, in) {
@@ -107,7 +130,7 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (*body[page[*R
 		if err != nil {
 			return nil, err
 		}
-		if in.View == "progress" {
+		if in.View == "progress" || in.View == "live" && !info.State.IsOver() {
 			item.Progress, err = s.options.Service.Progress(ctx, principalOf(ctx), info)
 			if err != nil && calls.KindOf(err) != calls.NotFound {
 				return nil, err
@@ -128,9 +151,76 @@ func (s *Server) runsFor(ctx context.Context, filter journal.RunFilter, in *list
 	return s.options.Service.Runs(ctx, principalOf(ctx), filter)
 }
 
+// Bounds of the counts by hour.
+const (
+	defaultHours = 24
+	maxHours     = 7 * 24
+	countedRuns  = 5000 // the newest of them: older ones are left out
+)
+
+// runHours are counts of runs by hour.
+type runHours struct {
+	Hours   []runHour `json:"hours" nullable:"false" doc:"The hours up to now, the oldest first."`
+	Partial bool      `json:"partial" doc:"Whether there are so many runs that some of the oldest were not counted."`
+}
+
+// runHour counts the runs that began in an hour.
+type runHour struct {
+	Start   time.Time `json:"start"`
+	Runs    int       `json:"runs"`
+	Failed  int       `json:"failed"`
+	Waiting int       `json:"waiting"`
+}
+
+// countRuns counts the runs that the caller can see by the hours in which they began: those of a day, or since a
+// time, for example of a week with since=168h.
+func (s *Server) countRuns(ctx context.Context, in *RunsWanted) (*body[runHours], error) {
+	now := time.Now()
+	filter, err := in.readFilter(now)
+	if err != nil {
+		return nil, err
+	}
+	hours := emptyHours(filter.Since, now)
+	filter.Since, filter.Limit = time.Time{}, countedRuns // a journal looks through all runs for a time
+	seen := 0
+	for info, err := range s.options.Service.Runs(ctx, principalOf(ctx), filter) {
+		if err != nil {
+			return nil, err
+		}
+		seen++
+		at := int(info.StartedAt.Sub(hours[0].Start) / time.Hour)
+		isWithin := !info.StartedAt.Before(hours[0].Start) && at < len(hours)
+		if !isWithin || !matchesQuery(info, in.Query) {
+			continue
+		}
+		hours[at].Runs++
+		switch info.State { //nolint:exhaustive // the others are not counted apart
+		case journal.RunFailed:
+			hours[at].Failed++
+		case journal.RunWaiting:
+			hours[at].Waiting++
+		}
+	}
+	return &body[runHours]{runHours{Hours: hours, Partial: seen == countedRuns}}, nil
+}
+
+// emptyHours returns the hours since a time, without runs; the zero time is a day ago.
+func emptyHours(since, now time.Time) []runHour {
+	last := now.Truncate(time.Hour)
+	n := defaultHours
+	if !since.IsZero() {
+		n = min(max(int(last.Sub(since.Truncate(time.Hour))/time.Hour)+1, 1), maxHours)
+	}
+	hours := make([]runHour, n)
+	for i := range hours {
+		hours[i].Start = last.Add(time.Duration(i-n+1) * time.Hour).UTC()
+	}
+	return hours
+}
+
 // readFilter reads the filter of a list.
-func (in *listRunsInput) readFilter(now time.Time) (journal.RunFilter, error) {
-	f := journal.RunFilter{Flow: in.Flow, After: in.Cursor, Labels: map[string]string{}}
+func (in *RunsWanted) readFilter(now time.Time) (journal.RunFilter, error) {
+	f := journal.RunFilter{Flow: in.Flow, Labels: map[string]string{}}
 	if in.State != "" {
 		known := []string{"running", "waiting", "failed", "cancelled", "finished"}
 		for name := range strings.SplitSeq(in.State, ",") {
@@ -165,8 +255,10 @@ func (in *listRunsInput) readFilter(now time.Time) (journal.RunFilter, error) {
 // matchesQuery reports whether a text is a part of what is known of a run.
 func matchesQuery(info *journal.RunInfo, query string) bool {
 	query = strings.ToLower(query)
-	if strings.Contains(info.ID, query) || strings.Contains(strings.ToLower(info.Flow), query) {
-		return true
+	for _, text := range []string{info.ID, info.Flow, info.Summary.Question, info.Summary.Reply, info.Summary.Error} {
+		if strings.Contains(strings.ToLower(text), query) {
+			return true
+		}
 	}
 	for _, text := range info.Labels {
 		if strings.Contains(strings.ToLower(text), query) {

@@ -145,3 +145,40 @@ func TestProgress(t *testing.T) {
 		t.Errorf("progress was not asked for: %s", text)
 	}
 }
+
+// A list has the question, the reply and the usage of each run, a bound user those of their own runs; the counts by hour
+// likewise.
+func TestRunSummaries(t *testing.T) {
+	answers := &gate{open: make(chan struct{})}
+	close(answers.open)
+	f := newFixture(t, t.TempDir(), answers, nil)
+	lin, bo := f.token("lin", store.RunsRead, store.RunsWrite), f.token("bo", store.RunsRead, store.RunsWrite)
+	f.start(lin, "model", `{"question": "Where is my parcel?"}`)
+	f.start(bo, "echo", `{"question": "Bo's own"}`)
+	list := f.do(lin, "GET", "/api/v1/runs?view=live", "")
+	if got := list.at("/items/0/summary/question"); got != "Where is my parcel?" {
+		t.Errorf("the question is %q in %s", got, list.text)
+	}
+	if list.at("/items/0/summary/reply") == "" || list.at("/items/0/summary/usage/input_tokens") == "0" {
+		t.Errorf("the reply or the usage is missing: %s", list.text)
+	}
+	if strings.Contains(list.text, "Bo's own") || strings.Contains(list.text, `"progress"`) {
+		t.Errorf("the list has a run of bo's, or the progress of a run that is over: %s", list.text)
+	}
+	for query, want := range map[string]int{"q=PARCEL": 1, "q=own": 0, "flow=echo": 0, "state=failed": 0} {
+		found := f.do(lin, "GET", "/api/v1/runs?"+query, "")
+		if n := strings.Count(found.text, `"summary"`); n != want {
+			t.Errorf("%s: found %d runs, want %d: %s", query, n, want, found.text)
+		}
+		counted := f.do(lin, "GET", "/api/v1/run-hours?"+query, "")
+		if n := strings.Count(counted.text, `"runs":1,`); n != want {
+			t.Errorf("%s: counted %d runs, want %d: %s", query, n, want, counted.text)
+		}
+	}
+	for since, want := range map[string]int{"": 24, "since=1h": 2, "since=720h": 168} {
+		counted := f.do(lin, "GET", "/api/v1/run-hours?"+since, "")
+		if n := strings.Count(counted.text, `"start"`); n != want {
+			t.Errorf("%s: %d hours, want %d", since, n, want)
+		}
+	}
+}

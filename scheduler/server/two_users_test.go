@@ -148,7 +148,7 @@ func (u *twoUsers) tryEndpoints(t *testing.T) {
 func (u *twoUsers) tryFilters(t *testing.T) {
 	u.world.t = t
 	for _, path := range []string{"/api/v1/runs", "/api/v1/waiting", "/api/v1/memory", "/api/v1/memory/stats", "/api/v1/memory/export", "/api/v1/memory/snapshots", "/api/v1/flows", "/api/v1/schedules", "/api/v1/tests", "/api/v1/audit", "/api/v1/tokens", "/metrics", "/v1/models"} {
-		for _, query := range []string{"user=lin", "user=", "user=*", "user=bo&user=lin", "session=table9", "q=z", "flow=keep", "origin=trigger", "owner=lin", "label=owner=lin", "labels=owner:lin", "view=progress", "cursor=" + u.over, "before=2100-01-01"} {
+		for _, query := range []string{"user=lin", "user=", "user=*", "user=bo&user=lin", "session=table9", "q=z", "flow=keep", "origin=trigger", "q=zq9input", "view=live", "owner=lin", "label=owner=lin", "labels=owner:lin", "view=progress", "cursor=" + u.over, "before=2100-01-01"} {
 
 			u.sees(path+"?"+query, u.do(u.boToken(), "GET", path+"?"+query, ""))
 		}

@@ -44,6 +44,38 @@ func testStates(t *testing.T, b *bench) {
 	wantKind(t, "an event after the end", s.Append(b.ctx, s.newEvent(journal.StepStarted, "one", nil)), calls.Internal)
 }
 
+// testSummary checks that a list has the question, the reply and the usage of a run, also after another log went on with it.
+func testSummary(t *testing.T, b *bench) {
+	inputs := value.OfMap(value.Pairs("question", "Where is  my\norder?"))
+	outputs := value.OfMap(value.Pairs("reply", "On its way."))
+	used := &llm.Usage{InputTokens: 10, OutputTokens: 5, Cost: 0.25}
+	wantSummary := func(want journal.Summary) {
+		t.Helper()
+		if got := b.runInfo(t, "r1").Summary; got != want {
+			t.Errorf("the summary is %+v, want %+v", got, want)
+		}
+	}
+	s := b.beginRun(t, "r1")
+	wantSummary(journal.Summary{})
+	s.append(s.newEvent(journal.FlowStarted, "", &journal.Data{Inputs: &inputs}), s.newEvent(journal.StepStarted, "one", nil))
+	s.append(s.newEvent(journal.StepFinished, "one", &journal.Data{Usage: used}))
+	s.add(journal.FlowWaiting)
+	want := journal.Summary{Question: "Where is my order?", Usage: *used}
+	wantSummary(want)
+	s.close()
+	log, err := b.Reopen(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.RunLog = log
+	s.add(journal.FlowResumed)
+	s.append(s.newEvent(journal.FlowFinished, "", &journal.Data{Outputs: &outputs}))
+	want.Reply = "On its way."
+	wantSummary(want)
+	s.close()
+	wantSummary(want)
+}
+
 func testSeq(t *testing.T, b *bench) {
 	for name, seqs := range map[string][]int64{
 		"a gap":             {1, 2, 4},

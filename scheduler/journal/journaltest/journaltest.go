@@ -12,6 +12,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Open) {
 	}{
 		{"a run is kept as it was", testRoundTrip},
 		{"the state follows from the events", testStates},
+		{"the summary follows from the events", testSummary},
 		{"events have no gaps", testSeq},
 		{"a failed write closes the log", testFailedWrite},
 		{"big payloads come back", testBigPayloads},

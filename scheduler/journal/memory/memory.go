@@ -150,6 +150,7 @@ func (m *Journal) appendLocked(r *run, events []*journal.Event) error {
 	r.events = append(r.events, stored...)
 	for _, ev := range events {
 		r.info.State, r.info.LastSeq, r.info.UpdatedAt = r.info.State.After(ev.Type), ev.Seq, ev.Time
+		r.info.Summary = r.info.Summary.After(ev)
 	}
 	return nil
 }

@@ -111,6 +111,9 @@ func (l *pgLog) takePending(room int) *entry {
 		e.payloads.digests = append(e.payloads.digests[:len(e.payloads.digests):len(e.payloads.digests)], ch.payloads.digests...)
 		e.payloads.data = append(e.payloads.data[:len(e.payloads.data):len(e.payloads.data)], ch.payloads.data...)
 		e.last, e.state, e.updated = ch.last, ch.state, ch.updated
+		if ch.summary != nil {
+			e.summary = ch.summary
+		}
 		e.size += ch.size
 	}
 	l.pending = l.pending[len(e.parts):]
@@ -139,21 +142,21 @@ func (a *appender) release(batch []*entry) {
 // The statement that appends. A run gets its events if it is still held by the same lease and
 // ends where it did; the others of the batch do not depend on it.
 const appendEvents = `
-WITH c AS (SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[]) c(key, lease, before, last, state, updated)),
-	ok AS (UPDATE journal_run SET last_seq = c.last, state = c.state, updated_at = c.updated, touched = coalesce($7, now()) FROM c
+WITH c AS (SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $11::bytea[]) c(key, lease, before, last, state, updated, summary)),
+	ok AS (UPDATE journal_run SET last_seq = c.last, state = c.state, updated_at = c.updated, touched = coalesce($7, now()), summary = coalesce(c.summary, journal_run.summary) FROM c
 		WHERE journal_run.key = c.key AND journal_run.lease = c.lease AND journal_run.last_seq = c.before RETURNING journal_run.key),
 	e AS (INSERT INTO journal_event SELECT n.run, n.seq, n.body FROM unnest($8::bigint[], $9::bigint[], $10::bytea[]) n(run, seq, body) JOIN ok ON ok.key = n.run)
 SELECT key FROM ok`
 
 // The same with payloads, which most appends have not.
 const appendWithBlobs = `
-WITH c AS (SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[]) c(key, lease, before, last, state, updated)),
-	ok AS (UPDATE journal_run SET last_seq = c.last, state = c.state, updated_at = c.updated, touched = coalesce($7, now()) FROM c
+WITH c AS (SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $11::bytea[]) c(key, lease, before, last, state, updated, summary)),
+	ok AS (UPDATE journal_run SET last_seq = c.last, state = c.state, updated_at = c.updated, touched = coalesce($7, now()), summary = coalesce(c.summary, journal_run.summary) FROM c
 		WHERE journal_run.key = c.key AND journal_run.lease = c.lease AND journal_run.last_seq = c.before RETURNING journal_run.key),
 	e AS (INSERT INTO journal_event SELECT n.run, n.seq, n.body FROM unnest($8::bigint[], $9::bigint[], $10::bytea[]) n(run, seq, body) JOIN ok ON ok.key = n.run),
-	b AS (INSERT INTO journal_blob SELECT DISTINCT ON (sha256) sha256, data FROM unnest($11::bigint[], $12::bytea[], $13::bytea[]) n(run, sha256, data)
+	b AS (INSERT INTO journal_blob SELECT DISTINCT ON (sha256) sha256, data FROM unnest($12::bigint[], $13::bytea[], $14::bytea[]) n(run, sha256, data)
 		JOIN ok ON ok.key = n.run ORDER BY sha256 ON CONFLICT DO NOTHING),
-	x AS (INSERT INTO journal_run_blob SELECT n.run, n.sha256 FROM unnest($11::bigint[], $12::bytea[]) n(run, sha256) JOIN ok ON ok.key = n.run ON CONFLICT DO NOTHING)
+	x AS (INSERT INTO journal_run_blob SELECT n.run, n.sha256 FROM unnest($12::bigint[], $13::bytea[]) n(run, sha256) JOIN ok ON ok.key = n.run ON CONFLICT DO NOTHING)
 SELECT key FROM ok`
 
 // retryLostBlob marks the error of a payload that was pruned while the statement counted on
@@ -235,12 +238,12 @@ func (j *Postgres) explainRefusal(ctx context.Context, c *pgdb.Conn, e *entry) e
 func appendArgs(batch []*entry) (query string, args []any) {
 	n := len(batch)
 	keys, before, last := make([]int64, n), make([]int64, n), make([]int64, n)
-	leases, states, updated := make([][]byte, n), make([]string, n), make([]string, n)
+	leases, states, updated, summaries := make([][]byte, n), make([]string, n), make([]string, n), make([][]byte, n)
 	var runs, seqs, owners []int64
 	var bodies, digests, data [][]byte
 	for i, e := range batch {
 		keys[i], leases[i], before[i], last[i] = e.log.key, e.log.lease, e.before, e.last
-		states[i], updated[i] = string(e.state), e.updated
+		states[i], updated[i], summaries[i] = string(e.state), e.updated, e.summary
 		for k, body := range e.bodies {
 			runs, seqs, bodies = append(runs, e.log.key), append(seqs, e.before+1+int64(k)), append(bodies, body)
 		}
@@ -248,7 +251,7 @@ func appendArgs(batch []*entry) (query string, args []any) {
 			owners, digests, data = append(owners, e.log.key), append(digests, d), append(data, e.payloads.data[k])
 		}
 	}
-	args = []any{keys, leases, before, last, states, updated, nil, runs, seqs, bodies}
+	args = []any{keys, leases, before, last, states, updated, nil, runs, seqs, bodies, summaries}
 	if len(owners) == 0 {
 		return appendEvents, args
 	}

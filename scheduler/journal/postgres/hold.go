@@ -182,7 +182,7 @@ func (j *Postgres) holdRun(l *pgLog, info *journal.RunInfo, err error) (journal.
 	if err != nil {
 		return nil, err
 	}
-	l.LogState, l.state = stored.NewLogState(info), info.State
+	l.LogState, l.state, l.summary = stored.NewLogState(info), info.State, info.Summary
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {

@@ -49,7 +49,7 @@ func (l *pgLog) submitEvents(events []*journal.Event, wait bool, done chan<- err
 		return l.RefuseLocked(err)
 	}
 	l.AcceptLocked(events)
-	l.state = ch.state
+	l.state, l.summary = ch.state, ch.after
 	return nil
 }
 
@@ -58,7 +58,7 @@ func (l *pgLog) encodeLocked(events []*journal.Event) (*change, error) {
 	if err := l.CheckLocked(events); err != nil {
 		return nil, err
 	}
-	ch := &change{before: l.NextLocked - 1, last: l.NextLocked - 1, state: l.state}
+	ch := &change{before: l.NextLocked - 1, last: l.NextLocked - 1, state: l.state, after: l.summary}
 	blobs := stored.Blobs{}
 	for _, ev := range events {
 		body, err := blobs.EncodeEvent(ev)
@@ -68,7 +68,9 @@ func (l *pgLog) encodeLocked(events []*journal.Event) (*change, error) {
 		ch.bodies = append(ch.bodies, body)
 		ch.size += len(body)
 		ch.last, ch.state, ch.updated = ev.Seq, ch.state.After(ev.Type), ev.Time.Format(time.RFC3339Nano)
+		ch.after = ch.after.After(ev)
 	}
+	ch.summary = stored.ChangedSummary(l.summary, ch.after)
 	for d := range blobs {
 		if _, ok := l.known[d]; ok {
 			delete(blobs, d)

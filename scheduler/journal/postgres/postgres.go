@@ -59,8 +59,9 @@ type pgLog struct {
 	abandoned bool // the holder before has died
 
 	// The lock of the state guards these. known are the payloads that need not be stored again.
-	state journal.RunStatus
-	known map[stored.Digest]struct{}
+	state   journal.RunStatus
+	summary journal.Summary
+	known   map[stored.Digest]struct{}
 
 	// The lock of the appender guards these. busy: some are being stored, or will be.
 	pending []*change
@@ -85,6 +86,8 @@ type change struct {
 	before, last int64
 	state        journal.RunStatus
 	updated      string
+	after        journal.Summary
+	summary      []byte // in stored form; nil where it has not changed
 	bodies       [][]byte
 	payloads     payloads
 	size         int

@@ -25,7 +25,7 @@ type runRow struct {
 }
 
 // selectRuns selects runs with what is known of their holders; its first argument is the time.
-const selectRuns = `SELECT r.key, r.id, r.flow, r.state, r.started_at, r.updated_at, r.last_seq, r.cancel, r.lease, r.touched, r.labels,
+const selectRuns = `SELECT r.key, r.id, r.flow, r.state, r.started_at, r.updated_at, r.last_seq, r.cancel, r.lease, r.touched, r.labels, r.summary,
 	r.held_since, w.pid, w.host, w.identity, w.until, coalesce(w.until > coalesce($1, now()), false), h.mode
 	FROM journal_run r LEFT JOIN journal_worker w ON w.key = r.worker LEFT JOIN journal_header h ON h.run = r.key `
 
@@ -34,13 +34,16 @@ func scanRun(scan func(...any) error) (*runRow, error) {
 	r := &runRow{}
 	var started, updated string
 	var state string
-	var labels []byte
+	var labels, summary []byte
 	var since, until *time.Time
 	var pid *int
 	var host, identity, mode *string
 	var alive bool
-	err := scan(&r.key, &r.ID, &r.Flow, &state, &started, &updated, &r.LastSeq, &r.CancelRequested, &r.lease, &r.TouchedAt, &labels,
+	err := scan(&r.key, &r.ID, &r.Flow, &state, &started, &updated, &r.LastSeq, &r.CancelRequested, &r.lease, &r.TouchedAt, &labels, &summary,
 		&since, &pid, &host, &identity, &until, &alive, &mode)
+	if err == nil {
+		r.Summary, err = stored.DecodeSummary(summary)
+	}
 	if err != nil {
 		return nil, err
 	}

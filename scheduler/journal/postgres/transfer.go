@@ -38,6 +38,7 @@ func (j *Postgres) Import(ctx context.Context, run *journal.RunInfo, h *journal.
 	return j.db.Write(ctx, pgdb.Change{
 		Do: func(c *pgdb.Conn) error {
 			var key int64
+			var summary []byte
 			created, err := c.QueryRow(ctx, beginRun, begin(nil, nil, &run.TouchedAt), &key)
 			if err != nil {
 				return retryLostBlob(err)
@@ -47,6 +48,7 @@ func (j *Postgres) Import(ctx context.Context, run *journal.RunInfo, h *journal.
 			}
 			for batch, err := range stored.EncodeRun(run, found, events) {
 				if err == nil {
+					summary = batch.Summary
 					err = j.insertBatch(ctx, c, key, batch)
 				}
 				if err != nil {
@@ -57,8 +59,8 @@ func (j *Postgres) Import(ctx context.Context, run *journal.RunInfo, h *journal.
 			if run.Abandoned {
 				lease = stored.NewLease() // of no process
 			}
-			_, err = c.Exec(ctx, "UPDATE journal_run SET state = $2, updated_at = $3, last_seq = $4, cancel = $5, lease = $6, held_since = NULL WHERE key = $1",
-				key, string(run.State), run.UpdatedAt.Format(time.RFC3339Nano), run.LastSeq, run.CancelRequested, lease)
+			_, err = c.Exec(ctx, "UPDATE journal_run SET state = $2, updated_at = $3, last_seq = $4, cancel = $5, lease = $6, held_since = NULL, summary = $7 WHERE key = $1",
+				key, string(run.State), run.UpdatedAt.Format(time.RFC3339Nano), run.LastSeq, run.CancelRequested, lease, summary)
 			return err
 		},
 		Committed: func(c *pgdb.Conn) (bool, error) {

@@ -124,7 +124,7 @@ func (j *SQLite) holdRun(l *sqliteLog, info *journal.RunInfo, err error) (journa
 	if err != nil {
 		return nil, err
 	}
-	l.LogState, l.state = stored.NewLogState(info), info.State
+	l.LogState, l.state, l.summary = stored.NewLogState(info), info.State, info.Summary
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
@@ -165,7 +165,7 @@ func (l *sqliteLog) submitEvents(events []*journal.Event, wait bool, done chan<-
 		return l.RefuseLocked(err)
 	}
 	l.AcceptLocked(events)
-	l.state = change.state
+	l.state, l.summary = change.state, change.after
 	return nil
 }
 
@@ -175,6 +175,8 @@ type change struct {
 	first, last int64
 	state       journal.RunStatus
 	updated     string
+	after       journal.Summary
+	summary     []byte // in stored form; nil where it has not changed
 	bodies      [][]byte
 	blobs       stored.Blobs
 }
@@ -184,7 +186,7 @@ func (l *sqliteLog) encodeLocked(events []*journal.Event) (*change, error) {
 	if err := l.CheckLocked(events); err != nil {
 		return nil, err
 	}
-	c := &change{log: l, first: l.NextLocked, last: l.NextLocked - 1, state: l.state, blobs: stored.Blobs{}}
+	c := &change{log: l, first: l.NextLocked, last: l.NextLocked - 1, state: l.state, after: l.summary, blobs: stored.Blobs{}}
 	for _, ev := range events {
 		body, err := c.blobs.EncodeEvent(ev)
 		if err != nil {
@@ -192,7 +194,9 @@ func (l *sqliteLog) encodeLocked(events []*journal.Event) (*change, error) {
 		}
 		c.bodies = append(c.bodies, body)
 		c.last, c.state, c.updated = ev.Seq, c.state.After(ev.Type), ev.Time.Format(time.RFC3339Nano)
+		c.after = c.after.After(ev)
 	}
+	c.summary = stored.ChangedSummary(l.summary, c.after)
 	for d := range c.blobs {
 		if _, ok := l.known[d]; ok {
 			delete(c.blobs, d)
@@ -208,8 +212,8 @@ func (ch *change) storeEvents(c *sqlitefile.Conn) error {
 	if len(ch.bodies) == 0 {
 		return nil
 	}
-	n, err := c.ExecCount("UPDATE run SET state = ?, updated_at = ?, last_seq = ? WHERE key = ? AND lease = ? AND last_seq = ?",
-		string(ch.state), ch.updated, ch.last, l.key, l.lease, ch.first-1)
+	n, err := c.ExecCount("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, summary = coalesce(?, summary) WHERE key = ? AND lease = ? AND last_seq = ?",
+		string(ch.state), ch.updated, ch.last, ch.summary, l.key, l.lease, ch.first-1)
 	if err != nil {
 		return err
 	}

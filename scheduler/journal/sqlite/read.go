@@ -28,15 +28,19 @@ type runRow struct {
 }
 
 const runColumns = `key, id, flow, state, started_at, updated_at, last_seq, cancel,
-	lease, holder_pid, holder_host, holder_identity, held_since, lease_until,
+	lease, holder_pid, holder_host, holder_identity, held_since, lease_until, summary,
 	(SELECT json_group_object(name, value) FROM label WHERE label.run = run.key)`
 
 // scanRun reads a row of runColumns and whether a process holds the run.
 func (j *SQLite) scanRun(scan func(...any) error) (*runRow, error) {
 	r := &runRow{}
 	var started, updated, labels string
+	var summary []byte
 	err := scan(&r.key, &r.ID, &r.Flow, &r.State, &started, &updated, &r.LastSeq, &r.CancelRequested,
-		&r.lease, &r.holder.PID, &r.holder.Host, &r.holder.Identity, &r.since, &r.until, &labels)
+		&r.lease, &r.holder.PID, &r.holder.Host, &r.holder.Identity, &r.since, &r.until, &summary, &labels)
+	if err == nil {
+		r.Summary, err = stored.DecodeSummary(summary)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -78,6 +78,8 @@ INSERT INTO store VALUES (lower(hex(randomblob(16))));
 ALTER TABLE run ADD COLUMN held_since INTEGER NOT NULL DEFAULT 0; -- in ms since 1970; 0: not known
 `, `
 ALTER TABLE header ADD COLUMN conversation BLOB; -- in stored form; NULL: none
+`, `
+ALTER TABLE run ADD COLUMN summary BLOB; -- JSON, see journal.Summary; NULL: none
 `}
 
 // layout is that of the file.

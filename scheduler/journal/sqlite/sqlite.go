@@ -53,8 +53,9 @@ type sqliteLog struct {
 	async   bool
 
 	// The lock of the state guards these. known are the payloads that need not be stored again.
-	state journal.RunStatus
-	known map[stored.Digest]struct{}
+	state   journal.RunStatus
+	summary journal.Summary
+	known   map[stored.Digest]struct{}
 }
 
 // write makes a change and waits until it is on the disk.

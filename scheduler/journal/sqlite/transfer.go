@@ -34,7 +34,7 @@ func (j *SQLite) Import(ctx context.Context, run *journal.RunInfo, h *journal.Ru
 		if err := l.insertRun(c, h); err != nil {
 			return err
 		}
-		header := stored.Blobs{}
+		header, summary := stored.Blobs{}, []byte(nil)
 		if err := l.insertHeader(c, h, header); err != nil {
 			return err
 		}
@@ -50,6 +50,7 @@ func (j *SQLite) Import(ctx context.Context, run *journal.RunInfo, h *journal.Ru
 			if err := l.storeBlobs(c, batch.Blobs); err != nil {
 				return err
 			}
+			summary = batch.Summary
 		}
 		var lease []byte
 		until := run.TouchedAt.Add(j.lease).UnixMilli() // which is how TouchedAt is kept
@@ -57,7 +58,7 @@ func (j *SQLite) Import(ctx context.Context, run *journal.RunInfo, h *journal.Ru
 			lease = stored.NewLease() // of no process
 			until = min(until, j.clock().UnixMilli())
 		}
-		return c.Exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, cancel = ?, lease = ?, lease_until = ? WHERE key = ?",
-			string(run.State), run.UpdatedAt.Format(time.RFC3339Nano), run.LastSeq, run.CancelRequested, lease, until, l.key)
+		return c.Exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, cancel = ?, lease = ?, lease_until = ?, summary = ? WHERE key = ?",
+			string(run.State), run.UpdatedAt.Format(time.RFC3339Nano), run.LastSeq, run.CancelRequested, lease, until, summary, l.key)
 	})
 }

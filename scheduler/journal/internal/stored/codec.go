@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -259,4 +260,23 @@ func (d MissingPayloadError) Error() string { return d.In("en") }
 // In names the payload, in a language.
 func (d MissingPayloadError) In(language string) string {
 	return wording.Say("the payload %s is missing: the journal is damaged", Digest(d)).In(language)
+}
+
+// EncodeSummary returns the stored form of a summary.
+func EncodeSummary(s journal.Summary) []byte { return value.Must(s).AppendJSON(nil) }
+
+// ChangedSummary returns the stored form of a summary that has changed; nil for one that has not.
+func ChangedSummary(before, after journal.Summary) []byte {
+	if before == after {
+		return nil
+	}
+	return EncodeSummary(after)
+}
+
+// DecodeSummary reads it; runs of older programs have none.
+func DecodeSummary(form []byte) (s journal.Summary, err error) {
+	if len(form) > 0 {
+		err = json.Unmarshal(form, &s)
+	}
+	return s, err
 }

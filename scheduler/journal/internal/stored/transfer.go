@@ -13,6 +13,8 @@ type Batch struct {
 	First  int64 // the seq of the first
 	Bodies [][]byte
 	Blobs  Blobs // those that no batch before had
+	// Summary is that of the run after the batch, in stored form.
+	Summary []byte
 }
 
 // batchBytes is how large a batch becomes at most, but for its last event.
@@ -28,6 +30,7 @@ func EncodeRun(run *journal.RunInfo, known Blobs, events iter.Seq2[*journal.Even
 		for d := range known {
 			seen[d] = struct{}{}
 		}
+		var summary journal.Summary
 		batch, size := &Batch{First: 1, Blobs: Blobs{}}, 0
 		for ev, err := range events {
 			n := 0
@@ -42,11 +45,12 @@ func EncodeRun(run *journal.RunInfo, known Blobs, events iter.Seq2[*journal.Even
 				return
 			}
 			log.AcceptLocked([]*journal.Event{ev})
-			state = state.After(ev.Type)
+			state, summary = state.After(ev.Type), summary.After(ev)
 			size += n
 			if size < batchBytes {
 				continue
 			}
+			batch.Summary = EncodeSummary(summary)
 			if !yield(batch, nil) {
 				return
 			}
@@ -57,6 +61,7 @@ func EncodeRun(run *journal.RunInfo, known Blobs, events iter.Seq2[*journal.Even
 			return
 		}
 		if len(batch.Bodies) > 0 {
+			batch.Summary = EncodeSummary(summary)
 			yield(batch, nil)
 		}
 	}

@@ -419,6 +419,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/run-hours": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Count runs by the hours in which they began */
+        get: operations["count-runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs": {
         parameters: {
             query?: never;
@@ -1268,6 +1285,8 @@ export interface components {
             /** @description The JSON Schema of the inputs. */
             inputs?: unknown;
             language?: string;
+            /** @description The names of the model providers that the flow and its steps name; without any they ask the default. */
+            llm?: string[] | null;
             /** @description Whether it is a model of /v1. */
             model: boolean;
             name?: string;
@@ -1295,6 +1314,10 @@ export interface components {
             flow: string;
             /** @description The hash of all its files. */
             hash: string;
+            /** @description The names of the model providers that the flow and its steps name; without any they ask the default. */
+            llm?: string[] | null;
+            /** @description Whether it is a model of /v1. */
+            model: boolean;
             name?: string;
             /** Format: int64 */
             warnings: number;
@@ -1631,7 +1654,7 @@ export interface components {
             outputs?: unknown;
             /** @description Whose run it is. */
             owner?: string;
-            /** @description How far it has come, with view=progress. */
+            /** @description How far it has come, with view=progress or view=live. */
             progress?: components["schemas"]["Progress"];
             /** @description Whether it waits for a run slot. */
             queued: boolean;
@@ -1645,6 +1668,8 @@ export interface components {
             steps: components["schemas"]["StepState"][] | null;
             /** @description Whether it was taken up in vain so often that it pauses before the next try; resume it to try at once. */
             stuck?: boolean;
+            /** @description The question, the reply and the usage, with secrets masked; runs that older programs began have none. */
+            summary?: components["schemas"]["RunSummary"];
             /**
              * Format: date-time
              * @description The time of the last event.
@@ -1661,6 +1686,22 @@ export interface components {
             /** @description The parameters, taken as they are. */
             with?: unknown;
         };
+        RunHour: {
+            /** Format: int64 */
+            failed: number;
+            /** Format: int64 */
+            runs: number;
+            /** Format: date-time */
+            start: string;
+            /** Format: int64 */
+            waiting: number;
+        };
+        RunHours: {
+            /** @description The hours up to now, the oldest first. */
+            hours: components["schemas"]["RunHour"][];
+            /** @description Whether there are so many runs that some of the oldest were not counted. */
+            partial: boolean;
+        };
         RunItem: {
             /** @description The name of the flow. */
             flow: string;
@@ -1676,7 +1717,7 @@ export interface components {
             origin?: string;
             /** @description Whose run it is. */
             owner?: string;
-            /** @description How far it has come, with view=progress. */
+            /** @description How far it has come, with view=progress or view=live. */
             progress?: components["schemas"]["Progress"];
             /** @description Whether it waits for a run slot. */
             queued: boolean;
@@ -1688,11 +1729,23 @@ export interface components {
             state: "running" | "waiting" | "failed" | "cancelled" | "finished";
             /** @description Whether it was taken up in vain so often that it pauses before the next try; resume it to try at once. */
             stuck?: boolean;
+            /** @description The question, the reply and the usage, with secrets masked; runs that older programs began have none. */
+            summary?: components["schemas"]["RunSummary"];
             /**
              * Format: date-time
              * @description The time of the last event.
              */
             updated_at: string;
+        };
+        RunSummary: {
+            /** @description Why it failed, cut to a line. */
+            error?: string;
+            /** @description What the user asked, or the first text among the inputs, cut to a line. */
+            question?: string;
+            /** @description What the run replied so far, cut to a line. */
+            reply?: string;
+            /** @description What its steps have spent that are over. */
+            usage: components["schemas"]["Usage"];
         };
         RunTestsInputBody: {
             /** @description The ids of the cases to run; all by default. */
@@ -5221,6 +5274,103 @@ export interface operations {
             };
         };
     };
+    "count-runs": {
+        parameters: {
+            query?: {
+                /** @description States, with commas: running, waiting, failed, cancelled, finished. */
+                state?: string;
+                /** @description The name of the flow. */
+                flow?: string;
+                /** @description The owner. */
+                user?: string;
+                session?: string;
+                /** @description What began the run: api, openai, cli. */
+                origin?: string;
+                /** @description A time (RFC 3339), or how long ago: 24h. */
+                since?: string;
+                /** @description A part of the id, the flow, a label, the question or the reply. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunHours"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
     "list-runs": {
         parameters: {
             query?: {
@@ -5239,10 +5389,10 @@ export interface operations {
                 origin?: string;
                 /** @description A time (RFC 3339), or how long ago: 24h. */
                 since?: string;
-                /** @description A part of the id, the flow, or a label. */
+                /** @description A part of the id, the flow, a label, the question or the reply. */
                 q?: string;
-                /** @description progress adds how far each run has come. */
-                view?: "progress";
+                /** @description progress adds how far each run has come, live how far those that are not over have. */
+                view?: "progress" | "live";
             };
             header?: never;
             path?: never;
