@@ -75,7 +75,7 @@ func (p *program) work(ctx context.Context, f *worker.Flags) error {
 	}
 	p.Tellf("taking runs of the queue %s on %s; stop with Ctrl-C", strings.Join(queues, ", "), p.settings.On)
 	return temporalError(temporal.RunWorker(ctx, client, p.service, temporal.WorkerOptions{
-		Queues: queues, Slots: slots, Drain: time.Duration(settings.Drain), Log: log,
+		Queues: queues, Slots: slots, Drain: time.Duration(settings.Drain), GiveUpAfter: time.Duration(p.settings.Serve.GiveUpAfter), Log: log,
 		Observe: func(s *service.Session, e *journal.Event) {
 			observer.ObserveEvent(telemetry.Run{ID: e.Run, Flow: s.Flow.Name, StartedBy: s.StartedBy, State: s.State}, e)
 		},

@@ -299,12 +299,19 @@ type ResumeWith struct {
 	// Wait is how long the run may wait for a slot.
 	Wait time.Duration
 
-	seen *int64 // [scheduler.Resumption] Seen
+	seen       *int64 // [scheduler.Resumption] Seen
+	isRecovery bool   // by the server itself: what it lacks is a *[MissingError], not an error of the run
 }
 
 // continueRun goes on with a registered run that has a slot.
 func (d *Dispatcher) continueRun(ctx context.Context, p Principal, id, user string, with ResumeWith) error {
 	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: id, Flow: with.Flow})
+	if with.isRecovery {
+		if err == nil {
+			err = session.checkParts()
+		}
+		err = AsMissing(err)
+	}
 	if err != nil {
 		d.dropRun(id, user)
 		return err

@@ -31,6 +31,7 @@ type tries struct {
 	n           int
 	first, last time.Time
 	seq         int64 // the last event of the run then
+	missing     error // a *[MissingError] if the last try ended because this machine lacks something
 }
 
 // add counts a try.
@@ -45,9 +46,10 @@ func (t *tries) add(at time.Time) {
 // areMany reports whether the run has to pause before it is taken up again.
 func (t *tries) areMany() bool { return t.n >= maxTakeOvers }
 
-// next returns when the run may be taken up again.
+// next returns when the run may be taken up again. A run that only this machine cannot carry out is left to others at once, and
+// looked at again at each recovery: pauses that grow would outlast the lack.
 func (t *tries) next() time.Time {
-	if !t.areMany() {
+	if !t.areMany() || t.missing != nil {
 		return time.Time{}
 	}
 	const most = 10 // doublings, far above longestPause
@@ -92,7 +94,10 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 			continue
 		}
 		unheld[info.ID] = true
-		if d.isRecoverable(info) {
+		switch {
+		case isPinned(info):
+			d.watchPinned(ctx, info)
+		case d.isRecoverable(info):
 			found = append(found, info)
 		}
 	}
@@ -119,11 +124,19 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 	return nil
 }
 
+// isPinned reports whether other machines carry a run out: workers of a Temporal server.
+func isPinned(info *journal.RunInfo) bool { return info.Labels[journal.LabelRunsOn] != "" }
+
+// watchPinned counts how often workers of other machines died at a run, so that the metrics and notifications of this server tell of a
+// run that is stuck there.
+func (d *Dispatcher) watchPinned(ctx context.Context, info *journal.RunInfo) {
+	if _, err := d.triesOf(ctx, info); err != nil && ctx.Err() == nil {
+		d.options.Log.Warn("run left alone: its events cannot be read", "run", info.ID, "error", err)
+	}
+}
+
 // isRecoverable reports whether this server may go on with a run that no process holds.
 func (d *Dispatcher) isRecoverable(info *journal.RunInfo) bool {
-	if _, isPinned := info.Labels[journal.LabelRunsOn]; isPinned {
-		return false
-	}
 	return d.options.Recover == "all" || IsServerRun(info)
 }
 
@@ -149,14 +162,35 @@ func (d *Dispatcher) recoverRun(id, user string) {
 		return
 	}
 	var unavailable *UnavailableError // the store is away, and says nothing about the run
-	if !errors.As(err, &unavailable) {
-		d.mu.Lock()
-		t := d.failures[id]
-		t.add(d.now())
-		d.failures[id] = t
-		d.mu.Unlock()
+	if errors.As(err, &unavailable) || d.addFailure(id, err) {
+		d.options.Log.Error("run could not be recovered", "run", id, "error", err)
 	}
-	d.options.Log.Error("run could not be recovered", "run", id, "error", err)
+}
+
+// addFailure counts a failed try to recover a run, and reports whether the log is to tell of it. A run that this machine lacks something
+// for is told of once for each lack; the notifications tell of it as of a stuck run.
+func (d *Dispatcher) addFailure(id string, err error) (isUntold bool) {
+	d.mu.Lock()
+	t := d.failures[id]
+	before, wasStuck := t.missing, t.areMany()
+	t.missing = nil
+	var missing *MissingError
+	if errors.As(err, &missing) {
+		t.missing = missing
+	}
+	t.add(d.now())
+	d.failures[id] = t
+	d.mu.Unlock()
+	if t.missing == nil {
+		return true
+	}
+	if t.areMany() && !wasStuck {
+		d.options.Changed(id)
+	}
+	if before == nil || before.Error() != t.missing.Error() {
+		d.options.Log.Warn("a run is left to other servers: this one lacks something for it", "run", id, "missing", t.missing)
+	}
+	return false
 }
 
 // tryRecover goes on with a run, or cancels it where its process died before it could heed a request to. What
@@ -164,7 +198,7 @@ func (d *Dispatcher) recoverRun(id, user string) {
 func (d *Dispatcher) tryRecover(id, user string) error {
 	info, err := d.service.Run(d.ctx, Principal{}, id)
 	if err == nil && info.State == journal.RunRunning && info.Holder == nil && !info.CancelRequested {
-		return d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{seen: &info.LastSeq})
+		return d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{seen: &info.LastSeq, isRecovery: true})
 	}
 	d.dropRun(id, user)
 	if err == nil && info.CancelRequested && info.Holder == nil {
@@ -240,7 +274,7 @@ func (d *Dispatcher) countDeaths(ctx context.Context, info *journal.RunInfo) (tr
 
 // giveUp fails a run that was taken up in vain for too long. Its journal, the log, metrics and notifications tell.
 func (d *Dispatcher) giveUp(ctx context.Context, info *journal.RunInfo, t tries) {
-	e, err := d.service.GiveUp(ctx, info, t.n)
+	e, err := d.service.GiveUp(ctx, info, t.reason(d.options.GiveUpAfter))
 	var held *journal.HeldError
 	if errors.As(err, &held) {
 		return // another process goes on with it
@@ -252,7 +286,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, info *journal.RunInfo, t tries)
 	if e == nil {
 		return
 	}
-	d.options.Log.Error("a run was given up: it was taken up again and again, and no step has finished", "run", info.ID, "flow", info.Flow, "tries", t.n)
+	d.options.Log.Error("a run was given up", "run", info.ID, "flow", info.Flow, "tries", t.n, "reason", e.Data.Error.Message)
 	d.clearFailures(info.ID)
 	session := &Session{Flow: &flow.Flow{Name: info.Flow}, State: journal.NewRunState(), ID: info.ID, StartedBy: info.Labels[journal.LabelOrigin]}
 	d.options.Observe(session, e)
@@ -268,9 +302,31 @@ func (d *Dispatcher) now() time.Time {
 	return d.options.Clock()
 }
 
-// GiveUp records that a run has failed because it was taken up in vain, n times. A user may resume it. The event is nil where the
+// Reason tells why a run is given up.
+type Reason struct{ Text, Hint wording.Text }
+
+// reason returns why the run is given up after so long.
+func (t *tries) reason(after time.Duration) Reason {
+	if t.missing != nil {
+		return MissingReason(after, t.missing.Error())
+	}
+	return Reason{
+		wording.Say("the run was taken up %d times, and no step has finished: it is given up", t.n),
+		wording.Say("the log of the server tells why; then resume the run"),
+	}
+}
+
+// MissingReason is the reason of a run that no machine could carry out for so long; missing is a text of a [MissingError].
+func MissingReason(after time.Duration, missing string) Reason {
+	return Reason{
+		wording.Say("no machine could carry the run out for %s: %s", after, missing),
+		wording.Say("give a machine what is missing; then resume the run"),
+	}
+}
+
+// GiveUp records that a run has failed because it was taken up in vain. A user may resume it. The event is nil if the
 // run has gone on since info.
-func (s *Service) GiveUp(ctx context.Context, info *journal.RunInfo, n int) (e *journal.Event, err error) {
+func (s *Service) GiveUp(ctx context.Context, info *journal.RunInfo, why Reason) (e *journal.Event, err error) {
 	j, err := s.openJournal(ctx, false)
 	if err != nil {
 		return nil, err
@@ -284,24 +340,33 @@ func (s *Service) GiveUp(ctx context.Context, info *journal.RunInfo, n int) (e *
 		return nil, nil
 	}
 	e = &journal.Event{Run: info.ID, Seq: info.LastSeq + 1, Type: journal.FlowFailed, Time: time.Now(), Data: &journal.Data{Error: &journal.ErrorInfo{
-		Kind:    calls.Internal,
-		Message: wording.Say("the run was taken up %d times, and no step has finished: it is given up", n).En,
-		Hint:    wording.Say("the log of the server tells why; then resume the run").En,
+		Kind: calls.Internal, Message: why.Text.En, Hint: why.Hint.En,
 	}}}
 	return e, markUnavailable(log.Append(ctx, e))
 }
 
-// TakenInVain returns how often a run that no process holds, and whose last process died, was taken over after its event since
-// without a step that finished; 0 where that is not too often yet.
-func (s *Service) TakenInVain(ctx context.Context, info *journal.RunInfo, since int64) (int, error) {
+// VainTries tells how often a run was taken over from processes that died without a step that finished.
+type VainTries struct {
+	// N is 0 if the run may go on at once.
+	N int
+	// Next is when it may be taken up again; a time that has passed is now.
+	Next time.Time
+	// IsSpent is true if it fails now, for Reason.
+	IsSpent bool
+	Reason  Reason
+}
+
+// TakenInVain returns how often a run that no process holds, and whose last process died, was taken over after its event since. It
+// is given up after so long.
+func (s *Service) TakenInVain(ctx context.Context, info *journal.RunInfo, since int64, giveUpAfter time.Duration) (VainTries, error) {
 	if !info.Abandoned || info.State != journal.RunRunning {
-		return 0, nil
+		return VainTries{}, nil
 	}
 	t, err := s.takeOversAfter(ctx, info.ID, since)
 	if err != nil || !t.areMany() {
-		return 0, err
+		return VainTries{}, err
 	}
-	return t.n, nil
+	return VainTries{N: t.n, Next: t.next(), IsSpent: t.areSpent(giveUpAfter), Reason: t.reason(giveUpAfter)}, nil
 }
 
 // takeOversAfter returns how often a run was taken over from processes that died, after an event and

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
 )
@@ -508,5 +509,86 @@ func TestAnswersAreNotGoingOn(t *testing.T) {
 		if got, err := d.hasGoneOn(t.Context(), before); got != test.want || err != nil {
 			t.Errorf("after %q: %v, %v", test.kind, got, err)
 		}
+	}
+}
+
+// TestRecoverLeavesToOthers: a server that lacks something for a run looks at it again at each recovery, without pauses that grow, and
+// tells of that once. After a day without a server that has all of it the run has failed, and says why.
+func TestRecoverLeavesToOthers(t *testing.T) {
+	d, j := newIdleDispatcher(t)
+	loads := 0
+	d.service = New(Parts{
+		Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil },
+		Loader: func(Surroundings) (*flow.Loader, []Note, error) {
+			loads++
+			return nil, nil, calls.Errorf(calls.Plugin, "the plugin demo is not there")
+		},
+	})
+	now := time.Now()
+	d.options.Clock = func() time.Time { return now }
+	var lines, changed []string
+	d.options.Log = slog.New(logLines{slog.DiscardHandler, &lines})
+	d.options.Changed = func(run string) { changed = append(changed, run) }
+	leaveRun(t, j, "left", journal.FlowStarted)
+	recoverAt := func(at time.Time) *journal.RunInfo {
+		now = at
+		d.slots.taken = 9 // what is queued stays there
+		if err := d.recoverOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if d.isKnown("left") && d.queued["left"]() { // its turn has come
+			d.recoverRun("left", "")
+		}
+		info, err := j.Run(t.Context(), "left")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	const rounds = 50
+	start := now
+	for i := range rounds {
+		recoverAt(start.Add(time.Duration(i) * recoverInterval))
+	}
+	if loads != rounds || len(lines) != 1 || !strings.HasPrefix(lines[0], "WARN a run is left to other servers") {
+		t.Errorf("it was looked at %d times of %d, and the log has %q", loads, rounds, lines)
+	}
+	if d.CountStuck() != 1 || !slices.Contains(changed, "left") {
+		t.Errorf("%d runs are stuck, told are %v", d.CountStuck(), changed)
+	}
+	recoverAt(start.Add(25 * time.Hour))
+	if info := recoverAt(start.Add(25*time.Hour + recoverInterval)); info.State != journal.RunFailed {
+		t.Fatalf("after a day it is %s", info.State)
+	}
+	state, err := journal.Fold(j.Events(t.Context(), "left", 1))
+	if err != nil || !strings.Contains(state.Error.Message, "the plugin demo is not there") || state.Error.Hint == "" {
+		t.Errorf("its error is %+v, %v", state.Error, err)
+	}
+}
+
+// TestRecoverWatchesPinned: a run of other machines at which workers died is stuck for the metrics and notifications of a server,
+// which does not take it up.
+func TestRecoverWatchesPinned(t *testing.T) {
+	d, j := newIdleDispatcher(t)
+	d.slots.taken = 0
+	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: "dies", Flow: "f", Labels: map[string]string{journal.LabelOrigin: StartedByAPI, journal.LabelRunsOn: "temporal"}, StartedAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxTakeOvers {
+		e := &journal.Event{Run: "dies", Seq: int64(i + 1), Type: journal.FlowResumed, Time: time.Now(), Data: &journal.Data{Interrupted: true}}
+		if err := log.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j.abandoned = map[string]bool{"dies": true}
+	if err := d.recoverOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d.CountStuck() != 1 || d.isKnown("dies") {
+		t.Errorf("%d runs are stuck, and it is taken up: %v", d.CountStuck(), d.isKnown("dies"))
 	}
 }

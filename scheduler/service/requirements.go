@@ -43,16 +43,23 @@ func missingError(reasons []error) error {
 // CheckMachine returns a *[MissingError] where this machine lacks what the run of a session
 // needs beside what preparing it has found. What its child runs need is for their machines.
 func (s *Session) CheckMachine() error {
-	f := s.Flow
-	if s.executor.Elsewhere != nil {
-		f = f.WithoutQueued()
-	}
 	var missing []error
 	if older := olderProgram(s.executor.Program, s.program); older != nil {
 		missing = append(missing, older)
 	}
-	missing = append(missing, missingSecrets(f, s.executor.Secrets)...)
-	return missingError(append(missing, missingFiles(f)...))
+	return missingError(append(missing, s.missingParts()...))
+}
+
+// checkParts is [Session.CheckMachine] for a machine whose program may be older, for example after an upgrade was taken back.
+func (s *Session) checkParts() error { return missingError(s.missingParts()) }
+
+// missingParts returns the secrets and files that this machine lacks.
+func (s *Session) missingParts() []error {
+	f := s.Flow
+	if s.executor.Elsewhere != nil {
+		f = f.WithoutQueued()
+	}
+	return append(missingSecrets(f, s.executor.Secrets), missingFiles(f)...)
 }
 
 // CheckWorker returns a *[MissingError] where this machine, as a worker, lacks what a flow needs. What

@@ -247,9 +247,8 @@ func workflowError(own *temporal.ApplicationError) error {
 	switch {
 	case isOutcome && out.State == Failed:
 		return nil
-	case own.Type() == typeUnavailable:
-		return calls.Errorf(calls.Provider, "no worker could carry the run out for %s: %s", maxUnavailable, own.Message()).
-			WithHint("start a worker that can, then resume the run")
+	case own.Type() == typeUnavailable: // of an older program
+		return calls.Errorf(calls.Provider, "no worker could carry the run out: %s", own.Message()).WithHint("start a worker that can, then resume the run")
 	case own.Type() == typeStuck:
 		return calls.Errorf(calls.Internal, "the run has brought down several workers without a step that finished").
 			WithHint("find out why, then resume the run")

@@ -43,8 +43,8 @@ const (
 	missingQuery = "missing"
 )
 
-// The types of errors, beside the kinds of errors of a flow. A workflow fails with the first two; activities that fail with
-// the others are worth another attempt.
+// The types of errors, beside the kinds of errors of a flow. Workflows of older programs failed with the first two. Activities
+// that fail with the last three are worth another attempt.
 const (
 	typeStuck       = "stuck"
 	typeUnavailable = "unavailable"
@@ -63,6 +63,8 @@ type Input struct {
 	// started or resumed.
 	After int64 `json:"after,omitempty"`
 	Since int64 `json:"since,omitempty"`
+	// RefusedSince is since when workers have refused the run; zero if the last one was at it.
+	RefusedSince time.Time `json:"refused_since,omitzero"`
 	// WokenAt is the highest seq that a signal came with in the execution before this one.
 	WokenAt int64 `json:"woken_at,omitempty"`
 	// Heartbeat is after how long without a sign of life a worker counts as dead.
@@ -86,7 +88,7 @@ const (
 	HandedOver State = "handed_over"
 	// Stuck: the run has brought down one worker after the other.
 	Stuck State = "stuck"
-	// Unavailable: the worker lacks what the run needs.
+	// Unavailable: the worker lacks what the run needs, or the run pauses because workers died at it.
 	Unavailable State = "unavailable"
 )
 
@@ -102,8 +104,10 @@ type Outcome struct {
 	// Kind and Step are those of the error of a failed run.
 	Kind string `json:"kind,omitempty"`
 	Step string `json:"step,omitempty"`
-	// Missing is what the worker lacks, for [Unavailable].
-	Missing string `json:"missing,omitempty"`
+	// Missing is what the worker lacks, for [Unavailable]; Pause is how long the run waits before the next try, if it waits because
+	// workers died at it.
+	Missing string        `json:"missing,omitempty"`
+	Pause   time.Duration `json:"pause,omitempty"`
 	// Tokens is what the run used until now.
 	Tokens int `json:"tokens,omitempty"`
 }
@@ -114,6 +118,8 @@ type stretchInput struct {
 	Store string `json:"store"`
 	After int64  `json:"after"`
 	Since int64  `json:"since"`
+	// UnavailableFor is for how long no worker could carry the run out.
+	UnavailableFor time.Duration `json:"unavailable_for,omitempty"`
 }
 
 // progress is what a stretch tells with its heartbeats.

@@ -54,7 +54,7 @@ func TestReplayFindsChanges(t *testing.T) {
 	quiet := sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	replayer := worker.NewWorkflowReplayer()
 	replayer.RegisterWorkflowWithOptions(func(ctx workflow.Context, in Input) (Outcome, error) {
-		return Outcome{}, workflow.Sleep(ctx, firstDelay)
+		return Outcome{}, workflow.Sleep(ctx, refusedDelay)
 	}, workflow.RegisterOptions{Name: Workflow})
 	for _, file := range files {
 		if err := replayer.ReplayWorkflowHistoryFromJSONFile(quiet, file); err == nil {

@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +27,18 @@ type activities struct {
 	// watch is told of the runs at work here, which wait in queue.
 	watch *watcher
 	queue string
+	// quickTries is the constant of that name; tests set others.
+	quickTries int32
+	// giveUpAfter is how long a run is taken up in vain before it fails.
+	giveUpAfter time.Duration
 }
+
+const (
+	// quickTries is how often a run that a worker lacks something for is offered to the others at once, quickDelay the time between.
+	// Temporal gives a task to the worker that has waited longest, so that the second try seldom meets the same worker.
+	quickTries = 6
+	quickDelay = 200 * time.Millisecond
+)
 
 // stretch carries a run on until it ends or waits.
 func (a *activities) stretch(ctx context.Context, in stretchInput) (Outcome, error) {
@@ -49,30 +61,68 @@ func (a *activities) stretch(ctx context.Context, in stretchInput) (Outcome, err
 	if out, ok, err := a.cancelUnwanted(ctx, info); ok || err != nil {
 		return out, activityError(err)
 	}
-	n, err := a.service.TakenInVain(ctx, info, in.Since)
-	if err != nil {
-		return Outcome{}, activityError(err)
-	}
-	if n > 0 {
-		return a.giveUp(ctx, info, n)
+	if out, ok, err := a.pauseAfterDeaths(ctx, info, in.Since); ok || err != nil {
+		return out, activityError(err)
 	}
 	if a.isDraining() {
 		return Outcome{State: HandedOver, Seq: info.LastSeq, Flow: info.Flow}, nil
 	}
-	return a.carryOn(ctx, info, p)
+	out, err := a.carryOn(ctx, info, p)
+	if out.State != Unavailable || err != nil {
+		return out, err
+	}
+	return a.refuse(ctx, info, in, out)
 }
 
-// giveUp fails a run that has brought down one worker after the other, in its journal, so that its readers and the notifications of
-// servers tell.
-func (a *activities) giveUp(ctx context.Context, info *journal.RunInfo, n int) (Outcome, error) {
-	e, err := a.service.GiveUp(ctx, info, n)
+// pauseAfterDeaths lets a run wait that has brought down one worker after the other; one that did so for too long fails. ok is false
+// if the run may go on.
+func (a *activities) pauseAfterDeaths(ctx context.Context, info *journal.RunInfo, since int64) (out Outcome, ok bool, err error) {
+	vain, err := a.service.TakenInVain(ctx, info, since, a.giveUpAfter)
+	if err != nil {
+		return Outcome{}, false, err
+	}
+	pause := time.Until(vain.Next)
+	switch {
+	case vain.N == 0:
+		return Outcome{}, false, nil
+	case vain.IsSpent:
+		out, err := a.giveUp(ctx, info, vain.Reason)
+		return out, true, err
+	case pause <= 0:
+		return Outcome{}, false, nil
+	}
+	a.watch.log.Warn("a run was taken over from workers that died, and no step has finished since: it pauses before the next try",
+		"run", info.ID, "flow", info.Flow, "tries", vain.N, "next", vain.Next)
+	return Outcome{State: Unavailable, Seq: info.LastSeq, Flow: info.Flow, Missing: fmt.Sprintf(pausedMessage, vain.N), Pause: pause}, true, nil
+}
+
+// pausedMessage is shown of a run that pauses after deaths.
+const pausedMessage = "%d workers died at the run: it pauses before the next try"
+
+// refuse leaves a run to other workers, because this one lacks something: at once a few times, then the workflow does so every few
+// seconds. A run that no worker could carry out for too long fails.
+func (a *activities) refuse(ctx context.Context, info *journal.RunInfo, in stretchInput, out Outcome) (Outcome, error) {
+	switch {
+	case activity.GetInfo(ctx).Attempt < a.quickTries:
+		return Outcome{}, temporal.NewApplicationErrorWithOptions(out.Missing, typeUnavailable, temporal.ApplicationErrorOptions{
+			NextRetryDelay: quickDelay, Category: temporal.ApplicationErrorCategoryBenign, // nothing for the log
+		})
+	case in.UnavailableFor >= a.giveUpAfter:
+		return a.giveUp(ctx, info, service.MissingReason(a.giveUpAfter, out.Missing))
+	}
+	return out, nil
+}
+
+// giveUp fails a run in its journal, so that its readers and the notifications of servers tell.
+func (a *activities) giveUp(ctx context.Context, info *journal.RunInfo, why service.Reason) (Outcome, error) {
+	e, err := a.service.GiveUp(ctx, info, why)
 	switch {
 	case err != nil:
 		return Outcome{}, activityError(err)
 	case e == nil: // it has gone on since
 		return Outcome{State: HandedOver, Seq: info.LastSeq, Flow: info.Flow}, nil
 	}
-	a.watch.log.Error("a run was given up: it was taken up again and again, and no step has finished", "run", info.ID, "flow", info.Flow, "tries", n)
+	a.watch.log.Error("a run was given up", "run", info.ID, "flow", info.Flow, "reason", why.Text.En)
 	a.watch.observe(&service.Session{Flow: &flow.Flow{Name: info.Flow}, State: journal.NewRunState(), ID: info.ID, StartedBy: info.Labels[journal.LabelOrigin]}, e)
 	a.watch.ended(info.ID)
 	return outcomeOf(info.Flow, e), nil

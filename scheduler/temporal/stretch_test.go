@@ -91,7 +91,7 @@ func newMachine(t *testing.T) *machine {
 	handOver, stop := context.WithCancelCause(context.Background())
 	m.stop = stop
 	t.Cleanup(func() { stop(nil) })
-	m.activities = &activities{watch: newWatcher(&WorkerOptions{}), drain: m.drained, handOver: handOver, service: service.New(service.Parts{
+	m.activities = &activities{watch: newWatcher(&WorkerOptions{}), drain: m.drained, handOver: handOver, quickTries: quickTries, giveUpAfter: 24 * time.Hour, service: service.New(service.Parts{
 		Loader:   func(service.Surroundings) (*flow.Loader, []service.Note, error) { return m.loader(), nil, nil },
 		Viewer:   func() (*flow.Loader, error) { return m.loader(), nil },
 		Executor: m.executor,
@@ -458,6 +458,13 @@ func TestStretchUnavailable(t *testing.T) {
 	in := m.input(run, 0)
 	m.program = "v1.1.9"
 	m.journal.Journal = &otherProgram{m.journal.Journal}
+	_, err := m.doStretch(in)
+	wantType(t, "the first try", err, typeUnavailable, false)
+	var own *temporal.ApplicationError
+	if !errors.As(err, &own) || own.NextRetryDelay() != quickDelay {
+		t.Errorf("the run is not offered to other workers at once: %v", err)
+	}
+	m.quickTries = 1 // as in a later attempt
 	out, err := m.doStretch(in)
 	if err != nil || out.State != Unavailable {
 		t.Fatalf("got %+v, %v", out, err)
@@ -470,6 +477,17 @@ func TestStretchUnavailable(t *testing.T) {
 	if info, err := m.service.Run(t.Context(), service.Principal{}, run); err != nil || !info.Queued() {
 		t.Errorf("the run is %+v, %v", info, err)
 	}
+	spent := in
+	spent.UnavailableFor = m.giveUpAfter
+	out, err = m.doStretch(spent)
+	if err != nil || out.State != Failed || out.Kind != string(calls.Internal) {
+		t.Errorf("after a day it is %+v, %v", out, err)
+	}
+	details, _, err := m.service.ShowRun(t.Context(), service.Principal{}, run)
+	if err != nil || details.State.State != journal.RunFailed || !strings.Contains(details.State.Error.Message, "the secret KEY") {
+		t.Errorf("the journal does not tell why: %+v, %v", details, err)
+	}
+	in.After, in.Since = out.Seq, out.Seq
 	m.secrets["KEY"], m.program = "s", "v1.3.0"
 	if err := os.Mkdir(filepath.Join(dir, "ws"), 0o700); err != nil {
 		t.Fatal(err)
@@ -516,7 +534,7 @@ func TestStretchHandsOver(t *testing.T) {
 }
 
 // A run that another process is at is asked for again; one that has brought down process after
-// process fails, and says so in the journal.
+// process pauses, and in the end fails, which the journal tells.
 func TestStretchHeldAndStuck(t *testing.T) {
 	m := newMachine(t)
 	run := m.enqueue(workFlow)
@@ -543,6 +561,14 @@ func TestStretchHeldAndStuck(t *testing.T) {
 	}
 	m.journal.isAbandoned = true
 	out, err := m.doStretch(m.input(run, 0))
+	if err != nil || out.State != Unavailable || out.Pause <= 0 || out.Pause > time.Minute || !strings.Contains(out.Missing, "3 workers") {
+		t.Errorf("after three deaths: %+v, %v", out, err)
+	}
+	if info, err := m.journal.Run(t.Context(), run); err != nil || info.State != journal.RunRunning {
+		t.Errorf("after three deaths the run is %+v, %v", info, err)
+	}
+	m.giveUpAfter = 0 // it has been tried for so long
+	out, err = m.doStretch(m.input(run, 0))
 	if err != nil || out.State != Failed || out.Kind != string(calls.Internal) || out.Seq != 5 {
 		t.Errorf("got %+v, %v", out, err)
 	}

@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -14,10 +15,16 @@ type watcher struct {
 	log     *slog.Logger
 	observe func(*service.Session, *journal.Event)
 	ended   func(run string)
+
+	mu      sync.Mutex        // guards refused
+	refused map[string]string // by run, why the log says that it was refused last
 }
 
+// maxRefused bounds how many refused runs are remembered; beyond it all are told of again.
+const maxRefused = 10000
+
 func newWatcher(o *WorkerOptions) *watcher {
-	w := &watcher{log: o.Log, observe: o.Observe, ended: o.Ended}
+	w := &watcher{log: o.Log, observe: o.Observe, ended: o.Ended, refused: map[string]string{}}
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
 	}
@@ -30,14 +37,28 @@ func newWatcher(o *WorkerOptions) *watcher {
 	return w
 }
 
-// tellRefused logs why a run was left to other workers, for example because a plugin is not installed here.
+// tellRefused logs why a run was left to other workers, for example because a plugin is not installed here: once, although the run is
+// offered again until another worker takes it.
 func (w *watcher) tellRefused(queue string, info *journal.RunInfo, missing error) {
+	w.mu.Lock()
+	isTold := w.refused[info.ID] == missing.Error()
+	if len(w.refused) >= maxRefused {
+		clear(w.refused)
+	}
+	w.refused[info.ID] = missing.Error()
+	w.mu.Unlock()
+	if isTold {
+		return
+	}
 	w.log.Info("run refused", "run", info.ID, "flow", info.Flow, "queue", queue, "reason", missing.Error())
 }
 
 // tellTaken logs that the worker carries a run on. Call end with how that ended.
 func (w *watcher) tellTaken(queue string, info *journal.RunInfo) (end func(Outcome, error)) {
 	began := time.Now()
+	w.mu.Lock()
+	delete(w.refused, info.ID)
+	w.mu.Unlock()
 	log := w.log.With("run", info.ID, "flow", info.Flow, "queue", queue)
 	log.Info("run taken", "after", info.LastSeq)
 	return func(out Outcome, err error) {

@@ -22,6 +22,7 @@ func TestWatcher(t *testing.T) {
 		during func(*machine)
 		want   []string // the beginnings of the lines, without times
 		events string   // the last one that metrics heard of
+		tries  int      // how often the run is offered; 0 is once
 		ended  int      // how often they heard that the worker lets go of a run
 	}{
 		{
@@ -37,7 +38,7 @@ func TestWatcher(t *testing.T) {
 			want: []string{`INFO run taken queue=gpu after=0`, `INFO run ended queue=gpu state=waiting`},
 		},
 		{
-			name: "refused", flow: "steps: [{id: a, call: work, with: {x: \"{{ secrets.KEY }}\"}}]\n",
+			name: "refused", tries: 3, flow: "steps: [{id: a, call: work, with: {x: \"{{ secrets.KEY }}\"}}]\n",
 			want: []string{`INFO run refused queue=gpu reason=`},
 		},
 		{
@@ -68,8 +69,11 @@ func TestWatcher(t *testing.T) {
 					tt.during(m)
 				}()
 			}
-			if _, err := m.doStretch(m.input(run, 0)); err != nil {
-				t.Fatal(err)
+			m.quickTries = 1
+			for range max(tt.tries, 1) {
+				if _, err := m.doStretch(m.input(run, 0)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			var lines []string
 			for line := range strings.Lines(log.String()) {

@@ -16,7 +16,7 @@ var _ = wording.Add(wording.Catalog{
 	"is it running? on one machine: temporal server start-dev":                                                            "它在运行吗？单机可用：temporal server start-dev",
 	"no worker can carry the run out yet: %s":                                                                             "还没有 worker 能执行该运行：%s",
 	"no worker can take the answer: %s":                                                                                   "没有 worker 能接受该回答：%s",
-	"no worker could carry the run out for %s: %s":                                                                        "在 %s 内没有 worker 能执行该运行：%s",
+	"no worker could carry the run out: %s":                                                                               "没有 worker 能执行该运行：%s",
 	"no worker has taken the answer in %s: whether it will is not known":                                                  "%s 内没有 worker 接受该回答：是否会被接受尚不清楚",
 	"no worker is there for the queue %s: start one with scheduler worker --on temporal://%s --queue %[1]s":               "队列 %s 没有 worker：请用 scheduler worker --on temporal://%s --queue %[1]s 启动一个",
 	"the workers of the queue %s have another journal than the one that the run is in (all machines need the same store)": "队列 %s 的 worker 用的日志与该运行所在的日志不同（所有机器需要同一个存储）",

@@ -31,6 +31,8 @@ type WorkerOptions struct {
 	// whether it is over or not; nil is not told. They must not block.
 	Observe func(*service.Session, *journal.Event)
 	Ended   func(run string)
+	// GiveUpAfter is how long a run is taken up in vain before it fails: workers die at it, or lack something for it.
+	GiveUpAfter time.Duration
 }
 
 // stopGrace is how long runs may take to be handed over: what steps are given to stop, and
@@ -78,7 +80,7 @@ func RunWorker(ctx context.Context, c *Client, s *service.Service, o WorkerOptio
 	failed := make(chan error, 4*len(o.Queues))
 	var deciders, doers []worker.Worker
 	for _, queue := range o.Queues {
-		a := &activities{service: s, drain: drain, handOver: handOver, watch: watch, queue: queue}
+		a := &activities{service: s, drain: drain, handOver: handOver, quickTries: quickTries, giveUpAfter: o.GiveUpAfter, watch: watch, queue: queue}
 		onFatal := func(err error) { failed <- err }
 		decider := worker.New(c.sdk, queue, worker.Options{
 			OnFatalError: onFatal, WorkerStopTimeout: stopGrace, StickyScheduleToStartTimeout: stickyTimeout,

@@ -15,11 +15,9 @@ const (
 	// execution: the server bounds the updates of one at 2,000.
 	maxStretches = 200
 	maxAnswers   = 1000
-	// firstDelay and maxDelay are how long a run waits for a worker that can carry it out,
-	// before it asks the next one; maxUnavailable is for how long in all.
-	firstDelay     = 2 * time.Second
-	maxDelay       = 30 * time.Second
-	maxUnavailable = time.Hour
+	// refusedDelay is how long a run that the last workers refused waits before it asks the next ones. It does not grow: a worker that
+	// has all of it may come at any time.
+	refusedDelay = 5 * time.Second
 )
 
 const stuckMessage = "the run has brought down several workers without a step that finished"
@@ -37,8 +35,6 @@ type execution struct {
 	isWoken bool
 	// began is the seq of the last event that was known when the last stretch began.
 	began int64
-	// unavailableFor is how long no worker could carry the run out, nextDelay how long the next wait is.
-	unavailableFor, nextDelay time.Duration
 	// missing is what the last worker lacked; "" where a worker is at the run.
 	missing string
 	// details is what Temporal's pages show.
@@ -47,7 +43,7 @@ type execution struct {
 
 // runWorkflow is the workflow of a run.
 func runWorkflow(ctx workflow.Context, in Input) (Outcome, error) {
-	x := &execution{in: in, nextDelay: firstDelay}
+	x := &execution{in: in}
 	if err := x.setHandlers(ctx); err != nil {
 		return Outcome{}, err
 	}
@@ -132,6 +128,7 @@ func (x *execution) runStretch(ctx workflow.Context) (out Outcome, err error) {
 	x.stretches++
 	x.hasWoken()
 	x.isWoken, x.began = false, x.in.After
+	x.in.Since = max(x.in.Since, x.in.WokenAt) // who resumes a run that pauses gets tries at once
 	x.describe(ctx, "at work")
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           stretchQueue(x.in.Queue, x.in.Store, x.in.Child),
@@ -141,6 +138,9 @@ func (x *execution) runStretch(ctx workflow.Context) (out Outcome, err error) {
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 500 * time.Millisecond, BackoffCoefficient: 1.5, MaximumInterval: 10 * time.Second},
 	})
 	in := stretchInput{Run: x.in.Run, Store: x.in.Store, After: x.in.After, Since: x.in.Since}
+	if !x.in.RefusedSince.IsZero() {
+		in.UnavailableFor = workflow.Now(ctx).Sub(x.in.RefusedSince)
+	}
 	err = workflow.ExecuteActivity(ctx, Stretch, in).Get(ctx, &out)
 	if err == nil {
 		x.in.After = max(x.in.After, out.Seq)
@@ -160,8 +160,8 @@ func (x *execution) handleOutcome(ctx workflow.Context, out Outcome) (isOver boo
 	if x.isResumed(out) {
 		return false, nil
 	}
-	if out.State != Unavailable {
-		x.unavailableFor, x.nextDelay = 0, firstDelay
+	if isRefused := out.State == Unavailable && out.Pause == 0; !isRefused {
+		x.in.RefusedSince = time.Time{}
 	}
 	switch out.State {
 	case HandedOver:
@@ -196,20 +196,20 @@ func (x *execution) isResumed(out Outcome) bool {
 	return out.Seq > x.began && x.in.WokenAt >= out.Seq
 }
 
-// waitForWorker waits before it asks the next worker for a run that the last one lacked
-// something for.
+// waitForWorker waits before it offers the run to workers again, because the last ones lacked something or died at it.
 func (x *execution) waitForWorker(ctx workflow.Context, out Outcome) (isOver bool, err error) {
 	x.describe(ctx, "no worker can carry it out: "+out.Missing)
+	if out.Pause > 0 {
+		_, _ = workflow.AwaitWithTimeout(ctx, out.Pause, x.hasWoken)
+		return false, nil
+	}
 	if x.hasWoken() { // the run was resumed meanwhile
-		x.unavailableFor, x.nextDelay = 0, firstDelay
+		x.in.RefusedSince = time.Time{}
 	}
-	if x.unavailableFor >= maxUnavailable {
-		return true, temporal.NewNonRetryableApplicationError(out.Missing, typeUnavailable, nil, out)
+	if x.in.RefusedSince.IsZero() {
+		x.in.RefusedSince = workflow.Now(ctx)
 	}
-	started := workflow.Now(ctx)
-	_, _ = workflow.AwaitWithTimeout(ctx, x.nextDelay, x.hasWoken)
-	x.unavailableFor += workflow.Now(ctx).Sub(started)
-	x.nextDelay = min(2*x.nextDelay, maxDelay)
+	_, _ = workflow.AwaitWithTimeout(ctx, refusedDelay, x.hasWoken)
 	return false, nil
 }
 

@@ -148,7 +148,7 @@ func TestHandedOver(t *testing.T) {
 	if len(th.stretches) != 3 || th.stretches[2].After != 20 || th.stretches[2].Since != 3 {
 		t.Errorf("the stretches are %+v", th.stretches)
 	}
-	if waited := th.Now().Sub(began); waited >= firstDelay {
+	if waited := th.Now().Sub(began); waited >= refusedDelay {
 		t.Errorf("it took %s", waited)
 	}
 }
@@ -320,29 +320,50 @@ func TestResumedBetweenExecutions(t *testing.T) {
 	}
 }
 
-// While no worker has what a run needs, it asks again, less and less often, for an hour.
+// TestUnavailable: while no worker has all that a run needs, the run is offered again every few seconds, never less often; the activity
+// hears for how long, and decides when the run fails. The time counts across executions.
 func TestUnavailable(t *testing.T) {
-	th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) {
-		return Outcome{State: Unavailable, Seq: 3, Missing: "the plugin demo"}, nil
-	})
-	missing := ""
-	th.RegisterDelayedCallback(func() {
-		if v, err := th.QueryWorkflow(missingQuery); err != nil || v.Get(&missing) != nil {
-			t.Error(err)
+	const limit = time.Hour
+	in, executions, missing, clock := input(), 0, "", time.Now()
+	for ; executions < 10; executions++ {
+		var offers []time.Time
+		now := func() time.Time { return time.Time{} }
+		th := newTheater(t, func(_ context.Context, _ int, in stretchInput) (Outcome, error) {
+			offers = append(offers, now())
+			if in.UnavailableFor >= limit {
+				return Outcome{State: Failed, Seq: 4, Kind: string(calls.Internal)}, nil
+			}
+			return Outcome{State: Unavailable, Seq: 3, Missing: "the plugin demo"}, nil
+		})
+		now = th.Now
+		th.SetStartTime(clock)
+		th.RegisterDelayedCallback(func() {
+			if v, err := th.QueryWorkflow(missingQuery); err != nil || v.Get(&missing) != nil {
+				t.Error(err)
+			}
+		}, time.Minute)
+		_, err := th.run(in)
+		for i := 1; i < len(offers); i++ {
+			if pause := offers[i].Sub(offers[i-1]); pause > refusedDelay+time.Second {
+				t.Fatalf("the run was not offered for %s", pause)
+			}
 		}
-	}, time.Minute)
-	began := th.Now()
-	var own *temporal.ApplicationError
-	if _, err := th.run(input()); !errors.As(err, &own) || own.Type() != typeUnavailable || own.Message() != "the plugin demo" {
-		t.Errorf("it ends with %v", err)
+		if !errors.As(err, new(*workflow.ContinueAsNewError)) {
+			var own *temporal.ApplicationError
+			if !errors.As(err, &own) || own.Type() != string(calls.Internal) {
+				t.Errorf("it ends with %v", err)
+			}
+			break
+		}
+		in, clock = nextInput(t, err), th.Now()
 	}
-	if waited := th.Now().Sub(began); waited < maxUnavailable || waited > maxUnavailable+time.Minute {
-		t.Errorf("after %s", waited)
+	if in.RefusedSince.IsZero() || executions == 10 {
+		t.Errorf("after %d executions it was refused since %s", executions, in.RefusedSince)
 	}
 	if missing != "the plugin demo" {
 		t.Errorf("it says that it lacks %q", missing)
 	}
-	th = newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
 		return Outcome{State: []State{Unavailable, Unavailable, Finished}[n]}, nil
 	})
 	if _, err := th.run(input()); err != nil || len(th.stretches) != 3 {
@@ -350,25 +371,34 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// Who resumes a run when its workflow asks a worker for the last time is not forgotten.
-func TestResumedAtTheLastTry(t *testing.T) {
-	isWoken := false
-	var last int
-	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
-		if isWoken && n > last {
-			return Outcome{State: Finished, Seq: 9}, nil
+// TestPaused: a run that pauses because workers died at it waits as long as it is told to, which does not count as a lack. A user who
+// resumes it meanwhile is heard at once, and the deaths before that do not count any more.
+func TestPaused(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		isResumed bool
+		waited    time.Duration
+		since     int64
+	}{
+		{"left alone", false, time.Hour, 3},
+		{"resumed", true, time.Minute, 8},
+	} {
+		th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+			return []Outcome{{State: Unavailable, Seq: 8, Missing: "3 workers died", Pause: time.Hour}, {State: Finished, Seq: 9}}[n], nil
+		})
+		if c.isResumed {
+			th.RegisterDelayedCallback(func() { th.SignalWorkflow(wakeSignal, int64(8)) }, time.Minute)
 		}
-		return Outcome{State: Unavailable, Seq: 3, Missing: "the plugin demo"}, nil
-	})
-	began := th.Now()
-	th.SetOnActivityStartedListener(func(*activity.Info, context.Context, converterValues) {
-		if th.Now().Sub(began) >= maxUnavailable && !isWoken {
-			isWoken, last = true, len(th.stretches)
-			th.SignalWorkflow(wakeSignal, int64(3))
+		began := th.Now()
+		if out, err := th.run(input()); err != nil || out.State != Finished {
+			t.Errorf("%s: it ends with %+v, %v", c.name, out, err)
 		}
-	})
-	if out, err := th.run(input()); err != nil || out.State != Finished || !isWoken {
-		t.Errorf("it ends with %+v, %v", out, err)
+		if waited := th.Now().Sub(began); waited < c.waited || waited > c.waited+time.Minute {
+			t.Errorf("%s: it waited for %s, want %s", c.name, waited, c.waited)
+		}
+		if want := (stretchInput{Run: "run-1", Store: "store", After: 8, Since: c.since}); th.stretches[1] != want {
+			t.Errorf("%s: the second stretch is %+v, want %+v", c.name, th.stretches[1], want)
+		}
 	}
 }
 
