@@ -32,6 +32,11 @@ func (b *brokenJournal) Begin(ctx context.Context, h *journal.RunHeader) (journa
 	return &brokenLog{log, b.at}, err
 }
 
+func (b *brokenJournal) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
+	log, err := b.Journal.Reopen(ctx, id)
+	return &brokenLog{log, b.at}, err
+}
+
 type brokenLog struct {
 	journal.RunLog
 	at journal.EventType
@@ -79,6 +84,9 @@ func TestJournalFails(t *testing.T) {
 			}
 			if seen, kept := value.Must(r.Events).JSON(), value.Must(recorded).JSON(); seen != kept {
 				t.Errorf("the reader has seen\n%s\nthe journal has\n%s", seen, kept)
+			}
+			if at == journal.FlowStarted && len(lines(r, "step.started")) > 0 {
+				t.Error("a began although the beginning of the run is not safe")
 			}
 			if at == journal.StepFinished && len(lines(r, "step.started b")) > 0 {
 				t.Error("b started although the end of a is not safe")
@@ -166,6 +174,38 @@ steps:
 		if seq, _ := at.(int64); seq < ends[before] {
 			t.Errorf("%s began when the journal had %v events, %s ended with %d", after, at, before, ends[before])
 		}
+	}
+}
+
+// TestTakeOverIsSafeBeforeSteps: no step of a resumed run begins before the journal has flow.resumed. Otherwise a
+// process that dies of a step would be missing among the take-overs, and the next one do the step without end.
+func TestTakeOverIsSafeBeforeSteps(t *testing.T) {
+	var begun atomic.Int64
+	count := schedulertest.Do("count", func(context.Context, *calls.Env, value.Value) (any, error) {
+		begun.Add(1)
+		return nil, errors.New("failed")
+	})
+	store := newJournal(t, nil)
+	var exec *scheduler.StepExecutor
+	r := schedulertest.Run(t, `steps: [{id: a, call: count}]`, schedulertest.With(count), schedulertest.Executor(func(e *scheduler.StepExecutor) {
+		e.Journal = store
+		exec = e
+	}))
+	if r.Err == nil || begun.Load() != 1 {
+		t.Fatalf("the run ends with %v after %d steps, want a failure after 1", r.Err, begun.Load())
+	}
+	exec.Journal = &brokenJournal{store, journal.FlowResumed}
+	r = r.Resume(scheduler.Resumption{})
+	var broken *scheduler.JournalError
+	if !errors.As(r.Err, &broken) {
+		t.Errorf("the resumed run ends with %v, want the error of the journal", r.Err)
+	}
+	if n := begun.Load(); n != 1 {
+		t.Errorf("%d steps have begun, want 1: the take-over is not recorded", n)
+	}
+	exec.Journal = store
+	if r = r.Resume(scheduler.Resumption{}); begun.Load() != 2 {
+		t.Errorf("resumed with a journal that works: %d steps have begun, want 2; %v", begun.Load(), r.Err)
 	}
 }
 

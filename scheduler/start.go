@@ -24,7 +24,8 @@ import (
 // at most CancelGrace; with the cause [ErrHandOver] the run can go on elsewhere.
 //
 // With a Journal every event is in it before it is yielded, and in mode [journal.Sync] safe
-// from a crash; that a step has ended is safe before any step begins that needs it. A
+// from a crash; that the run has begun is safe before its first step begins, and that a step
+// has ended before any step begins that needs it. A
 // journal that fails ends the run, with a [*JournalError] alone: no event is yielded
 // that it does not have.
 func (e *StepExecutor) Run(ctx context.Context, flow *flow.Flow, inputs value.Value) iter.Seq2[*journal.Event, error] {

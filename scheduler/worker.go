@@ -25,7 +25,12 @@ func (r *run) start() {
 	if r.earlier.state != nil {
 		r.restoreLocked()
 	}
-	r.applyLocked(r.order.Start())
+	begin := func() { r.applyLocked(r.order.Start()) }
+	// That the run begins or is taken over is safe before a step begins: a process that dies of the step is counted.
+	if r.outer == nil && r.afterSavedLocked(begin) {
+		return
+	}
+	begin()
 	r.startWorkerLocked()
 }
 
