@@ -36,13 +36,16 @@ func TruncateTokens(text string, budget int, tokens Counter) (string, int) {
 		marker = ""
 	}
 	ends := runeEnds(text, budget, tokens)
+	for i, end := range ends {
+		ends[i] = CutAt(tokens, text, end)
+	}
 	// Counts may fall a little where text grows, for tokens merge; sort.Search finds
 	// a boundary all the same, and the loop makes sure of it.
 	n := sort.Search(len(ends), func(i int) bool {
 		return tokens.Count(text[:ends[i]]+marker) > budget
 	})
 	for ; n > 0; n-- {
-		short := strings.TrimRight(text[:CutAt(tokens, text, ends[n-1])], " \n") + marker
+		short := strings.TrimRight(text[:ends[n-1]], " \n") + marker
 		if count := tokens.Count(short); count <= budget {
 			return short, count
 		}

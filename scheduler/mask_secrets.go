@@ -220,7 +220,8 @@ func (m *textMask) showHeld(n int, text string, ranges []value.ByteRange) (shown
 }
 
 // wholeCounter is a counter of tokens by which no text is cut inside a secret of the run: the half of one could
-// not be masked in the record of a prompt.
+// not be masked in the record of a prompt. It counts a text as the record has it, with the mask in the place of a secret: so
+// the numbers are those of `runs show`, they tell nothing of the secret, and a replay has the same ones without it.
 type wholeCounter struct {
 	llm.Counter
 	secrets *secret.Set
@@ -234,6 +235,9 @@ func keepSecretsWhole(counter llm.Counter, secrets *secret.Set) llm.Counter {
 	}
 	return c
 }
+
+// Count counts the masked text.
+func (c wholeCounter) Count(text string) int { return c.Counter.Count(c.secrets.MaskText(text)) }
 
 // KeepWhole returns end, or the beginning of a secret that a cut there would leave a part of.
 func (c wholeCounter) KeepWhole(text string, end int) int { return c.secrets.KeepWhole(text, end) }

@@ -92,6 +92,23 @@ func recordedPath(root, path string) string {
 	return path
 }
 
+// portablePath returns a path for messages: relative to root for a file in it, else to the folder of the flow. A relative path stays if
+// there is no root.
+func portablePath(root, flowFile, path string) string {
+	if root == "" && !filepath.IsAbs(path) {
+		return filepath.ToSlash(path)
+	}
+	shown := recordedPath(root, path)
+	if !filepath.IsAbs(shown) {
+		return shown
+	}
+	rel, err := filepath.Rel(filepath.Dir(flow.Absolute(flowFile)), shown)
+	if err != nil { // another volume
+		return filepath.Base(shown)
+	}
+	return filepath.ToSlash(rel)
+}
+
 // localPath returns the inverse of recordedPath on a machine where the project is in root.
 func localPath(root, recorded string) string {
 	path := filepath.FromSlash(recorded)

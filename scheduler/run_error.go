@@ -29,7 +29,7 @@ func (r *run) failureOf(err error, pos flow.Position) *Failure {
 		Kind: calls.KindOf(err), Message: calls.MessageIn(err, r.vars.Language), Hint: calls.HintIn(err, r.vars.Language),
 	}
 	if pos.Line > 0 {
-		info.Position = pos.String()
+		info.Position = r.placeText(pos)
 	}
 	var inner *Failure
 	if errors.As(err, &inner) {
@@ -41,7 +41,7 @@ func (r *run) failureOf(err error, pos flow.Position) *Failure {
 	}
 	var placed *flow.LocatedError
 	if errors.As(err, &placed) {
-		info.Position = placed.Pos.String()
+		info.Position = r.placeText(placed.Pos)
 	}
 	var t *prompt.Error
 	if errors.As(err, &t) {
@@ -51,11 +51,18 @@ func (r *run) failureOf(err error, pos flow.Position) *Failure {
 	return &Failure{Info: info, Err: err}
 }
 
+// placeText returns a place as records and messages have it, for example flows/support.yaml:4:7. It tells nothing of the machine: the
+// same run has the same places in another folder, and after it was resumed.
+func (r *run) placeText(pos flow.Position) string {
+	pos.File = portablePath(r.exec.Root, r.flows.root.File, pos.File)
+	return pos.String()
+}
+
 // explainTemplateError adds to a template's error where it is, what sort it is, and why a name
 // may be unknown.
 func (r *run) explainTemplateError(info *journal.ErrorInfo, t *prompt.Error, err error) {
 	if t.File == r.flow.File && t.File != "" {
-		info.Position = flow.Position{File: t.File, Line: t.Line, Col: t.Col}.String()
+		info.Position = r.placeText(flow.Position{File: t.File, Line: t.Line, Col: t.Col})
 		message, _ := t.Text()
 		info.Message = message.In(r.vars.Language)
 	}

@@ -125,21 +125,27 @@ func (r *run) findModels() (err error) {
 	if len(r.flow.LLM) > 0 {
 		r.models.names = r.flow.LLM
 	}
-	r.models.candidates, err = r.exec.findModels(r.models.names, r.env.LLM)
+	r.models.candidates, err = r.findCandidates(r.models.names)
 	if err == nil && r.models.candidates[0].Tokens != nil {
-		r.env.Tokens = keepSecretsWhole(r.models.candidates[0].Tokens, r.secrets.set)
+		r.env.Tokens = r.models.candidates[0].Tokens
 	}
 	return err
 }
 
-// findModels finds the providers of a list of names; there is at least one.
-func (e *StepExecutor) findModels(names []string, usual llm.Provider) ([]llm.Candidate, error) {
-	if e.Models == nil {
-		return []llm.Candidate{{Provider: usual}}, nil
+// findCandidates finds the providers of a list of names; there is at least one. Their counters know the secrets of the run.
+func (r *run) findCandidates(names []string) ([]llm.Candidate, error) {
+	if r.exec.Models == nil {
+		return []llm.Candidate{{Provider: r.env.LLM}}, nil
 	}
-	candidates, err := e.Models(names)
+	candidates, err := r.exec.Models(names)
 	if err == nil && len(candidates) == 0 {
 		err = calls.Errorf(calls.Internal, "no model provider for %q", names)
+	}
+	candidates = slices.Clone(candidates)
+	for i := range candidates {
+		if candidates[i].Tokens != nil {
+			candidates[i].Tokens = keepSecretsWhole(candidates[i].Tokens, r.secrets.set)
+		}
 	}
 	return candidates, err
 }
@@ -158,7 +164,7 @@ func (t *task) candidates() []llm.Candidate {
 	if len(t.step.LLM) == 0 || slices.Equal(t.step.LLM, t.run.models.names) {
 		return t.run.models.candidates
 	}
-	found, err := t.run.exec.findModels(t.step.LLM, t.run.env.LLM)
+	found, err := t.run.findCandidates(t.step.LLM)
 	if err != nil {
 		return []llm.Candidate{{Name: t.step.LLM[0], Provider: llm.Lazy(func() (llm.Provider, error) { return nil, err })}}
 	}
@@ -170,7 +176,7 @@ func (t *task) setModels() {
 	candidates := t.candidates()
 	t.env.Tokens = t.run.env.Tokens
 	if first := candidates[0].Tokens; first != nil && len(t.step.LLM) > 0 {
-		t.env.Tokens = keepSecretsWhole(first, t.run.secrets.set)
+		t.env.Tokens = first
 	}
 	if t.run.exec.Until != "" && isUntil(t.run.exec.Until, t.path()) {
 		until := candidates[0]

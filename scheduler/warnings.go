@@ -68,7 +68,7 @@ func (r *run) strictFailure() *Failure {
 // step. What a step runs inside itself has parameters that no flow has.
 func (t *task) placeOf(pointer string) string {
 	if pointer != "" && t.around == nil && t.step.With != nil {
-		return t.step.With.PosAt(pointer).String()
+		return t.run.placeText(t.step.With.PosAt(pointer))
 	}
-	return t.step.Pos.String()
+	return t.run.placeText(t.step.Pos)
 }

@@ -54,7 +54,7 @@ func (l *loop) askForJSON(ctx context.Context, s *schema.Schema) (value.Value, e
 	}
 	parts := append(l.messageParts(), ask.MoveParts(more, len(req.Messages))...)
 	req.Messages = append(req.Messages, llm.TextMessage("user", text))
-	answer, err := calls.Once(ctx, l.env, calls.RoundSubstep, round{digestRequest(req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
+	answer, err := calls.Once(ctx, l.env, calls.RoundSubstep, round{digestRequest(ctx, req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
 		fitting, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s, nil)
 		return llm.Answer{Text: fitting.JSON()}, err
 	})

@@ -123,7 +123,7 @@ func (l *loop) askModel(ctx context.Context, forced bool) (llm.Answer, error) {
 	req := l.newRequest(forced)
 	live := false
 	ctx = calls.WithParts(ctx, l.messageParts())
-	answer, err := calls.Once(ctx, l.env, calls.RoundSubstep, round{digestRequest(req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
+	answer, err := calls.Once(ctx, l.env, calls.RoundSubstep, round{digestRequest(ctx, req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
 		live = true
 		return l.streamAnswer(ctx, env, req)
 	})
@@ -181,11 +181,13 @@ func (l *loop) emitText(text string, first bool) error {
 	return nil
 }
 
-// digestRequest tells requests apart by what the model is asked, whatever its tools are.
-func digestRequest(req *llm.Request) string {
-	hash := sha256.New()
+// digestRequest tells requests apart by the question to the model, whatever its tools are. Secrets do not count: a round stays
+// valid when a key has changed, and a replay that has no secrets has the same digests.
+func digestRequest(ctx context.Context, req *llm.Request) string {
+	hash, secrets := sha256.New(), secret.FromContext(ctx)
 	for _, m := range req.Messages {
-		fmt.Fprintf(hash, "%d %s", len(m), m)
+		text := secrets.MaskText(string(m))
+		fmt.Fprintf(hash, "%d %s", len(text), text)
 	}
 	fmt.Fprintf(hash, "%q", req.Model)
 	if req.Temperature != nil {

@@ -57,7 +57,7 @@ func (a *app) open() error {
 	if err != nil {
 		return usageError(err)
 	}
-	a.settings = settings
+	a.settings, a.Root = settings, settings.Root
 	a.Language = terminal.Language(settings.DefaultLanguage())
 	a.runtime = wire.New(settings, buildVersion(), a.Stderr)
 	a.runtime.TakeLog()

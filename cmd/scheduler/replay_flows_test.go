@@ -90,6 +90,72 @@ func TestFlowsReplay(t *testing.T) {
 	}
 }
 
+// elsewhereFlow has all that may be another on another machine: a secret in prompts whose tokens are counted, steps side by side, a
+// sub-flow that warns, items that fail, an agent, the present, and a question to the user.
+const elsewhereFlow = `
+name: elsewhere
+llm: echo
+inputs: {type: object, properties: {question: {type: string}}}
+steps:
+  - {id: left, needs: [], call: chat, with: {user: "left {{ secrets.KEY }} {{ inputs.question }}"}}
+  - {id: right, needs: [], call: chat, with: {user: "right {{ inputs.question }} at {{ vars.current_time }}"}}
+  - {id: inner, needs: [left, right], call: flow, with: {path: inner/flow.yaml, inputs: {text: "{{ left.text }}"}}}
+  - {id: each, call: template, for_each: [1, 0, 2, 0], max_parallel: 4, on_error: continue, with: {template: "{{ 4 / item }}"}}
+  - {id: prompt, call: context, with: {max_tokens: 260, current_message: "the key is {{ secrets.KEY }}", history: [
+      {role: user, content: "{{ secrets.KEY }} {{ secrets.KEY | upper }} {{ secrets.KEY }} {{ secrets.KEY | urlencode }}"}, {role: assistant, content: "noted"}]}}
+  - {id: work, call: agent, with: {system: "the key {{ secrets.KEY }}", prompt: "use {{ secrets.KEY }}", max_tokens: 5000}}
+  - {id: ask, call: slot, with: {stages: [], current_schema: {type: object, required: [city], properties: {city: {type: string}}}}}
+  - {id: broken, call: template, on_error: continue, with: {template: "{{ nothing.there }}", values: {nothing: {}}}}
+outputs: {city: "{{ ask.slot_data.city }}", tokens: "{{ prompt.tokens }}", used: "{{ work.usage }}", error: "{{ broken.error }}"}
+`
+
+// TestReplayElsewhere records a run and its resumption, and plays both in another folder, language and time zone, without the secret.
+// The events of each step are equal and in order. Those of steps side by side have no order among each other: it tells which goroutine
+// came first and means nothing, for every name that a template sees is in the order of the file, so that outputs are equal all the same.
+func TestReplayElsewhere(t *testing.T) {
+	recorded, played := t.TempDir(), filepath.Join(t.TempDir(), "other", "place")
+	writeFile(t, filepath.Join(recorded, "scheduler.yaml"), "{secrets: [KEY]}")
+	if err := os.MkdirAll(filepath.Join(recorded, "flows", "inner"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(recorded, "flows", "flow.yaml"), elsewhereFlow)
+	writeFile(t, filepath.Join(recorded, "flows", "inner", "flow.yaml"), `
+name: inner
+inputs: {type: object, properties: {text: {type: string}}}
+steps: [{id: warn, call: context, with: {workspace: ., skill_names: [missing], current_message: "{{ inputs.text }}"}}]
+`)
+	begin := []string{"flows/flow.yaml", "--json", "--question", "What is new?"}
+	goOn := []string{"resume", "last", "--json", "--set", "/city=Lyon"}
+	t.Chdir(recorded)
+	t.Setenv("KEY", "Zq7+w/Kx9=Lm&t<u>-4711")
+	t.Setenv("TZ", "Europe/Paris")
+	t.Setenv("LANG", "en_US.UTF-8")
+	before := []string{playableEvents(t, append([]string{"run", "--record"}, begin...)), playableEvents(t, goOn)}
+	if !strings.Contains(before[0], "skill_names") || !strings.Contains(before[1], "nothing.there is undefined") {
+		t.Errorf("the run has no warning, or no error:\n%s", before)
+	}
+	if err := os.RemoveAll(".scheduler"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(played, os.DirFS(recorded)); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(played, "flows"))
+	begin[0] = "flow.yaml"
+	t.Setenv("KEY", "")
+	t.Setenv("TZ", "Asia/Shanghai")
+	t.Setenv("LANG", "zh_CN.UTF-8")
+	after := []string{playableEvents(t, append([]string{"run", "--replay"}, begin...)), playableEvents(t, goOn)}
+	for i := range before {
+		if diff := cmp.Diff(before[i], after[i]); diff != "" {
+			t.Errorf("part %d is another one (-recorded +played)\n%s", i+1, diff)
+		}
+		if place := regexp.MustCompile(`"(position|source)":"[^"]*(/|\.\.)(tmp|T|var|\.\.)/`).FindString(after[i]); place != "" {
+			t.Errorf("part %d has a place of this machine: %s", i+1, place)
+		}
+	}
+}
+
 // defaultServer is where the flows look for forecasts and orders.
 const defaultServer = "http://127.0.0.1:8480"
 

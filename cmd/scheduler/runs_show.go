@@ -109,10 +109,12 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 		if i == 0 {
 			b.WriteString("\n" + a.Language.Say("warnings") + "\n")
 		}
-		fmt.Fprintf(&b, "  %s\n", terminal.Visible(fmt.Sprintf("%s: %s (%s)", w.Step, w.Text, w.Source)))
+		fmt.Fprintf(&b, "  %s\n", terminal.Visible(fmt.Sprintf("%s: %s (%s)", w.Step, w.Text, a.PlaceHere(w.Source))))
 	}
 	if state.Error != nil {
-		fmt.Fprintf(&b, "\n%s\n", a.Language.Say("error: %s", terminal.Visible((&scheduler.Failure{Info: *state.Error}).In(string(a.Language)))))
+		info := *state.Error
+		info.Position = a.PlaceHere(info.Position)
+		fmt.Fprintf(&b, "\n%s\n", a.Language.Say("error: %s", terminal.Visible((&scheduler.Failure{Info: info}).In(string(a.Language)))))
 	}
 	for _, one := range waiting {
 		fmt.Fprintf(&b, "\n%s", terminal.WaitingText(one, a.Language))

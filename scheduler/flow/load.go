@@ -268,33 +268,48 @@ func (ld *loading) keepFiles(path string, f *Flow) {
 
 // LoadInside is Load of a flow whose path came up in a run, perhaps from a model:
 // it must be in root or below, links followed, and an error quotes nothing of a
-// file that is not a flow.
+// file that is not a flow. Errors name files from root, for example sub/reply.yaml, on every machine.
 func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 	base, full := Absolute(root), Absolute(path)
 	rel, err := filepath.Rel(base, full)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, calls.Errorf(calls.Invalid, "%s", say("the flow %s is not in the folder %s", path, root)).
+		return nil, calls.Errorf(calls.Invalid, "%s", say("the flow %s is not in the folder of the flow that runs it", filepath.ToSlash(cmp.Or(rel, filepath.Base(path))))).
 			WithHint("%s", say("flows whose path is only known in a run are beside the flow that runs them, or below"))
 	}
 	var src []byte
 	if l.ReadFile != nil {
 		src, err = l.ReadFile(path)
 	} else if info, statErr := os.Stat(full); statErr == nil && !info.Mode().IsRegular() { // a pipe would wait for a writer
-		return nil, calls.Errorf(calls.Invalid, "%s", say("%s is not a regular file", path))
+		return nil, calls.Errorf(calls.Invalid, "%s", say("%s is not a regular file", filepath.ToSlash(rel)))
 	} else {
 		src, err = l.read(base, full)
 	}
 	if err != nil {
-		return nil, calls.Errorf(calls.NotFound, "%s: %w", say("cannot read the flow %s", path), calls.WithoutPath(err))
+		return nil, calls.Errorf(calls.NotFound, "%s: %w", say("cannot read the flow %s", filepath.ToSlash(rel)), calls.WithoutPath(err))
 	}
-	if pos, ok := looksLikeFlow(path, src); !ok {
+	if pos, ok := looksLikeFlow(filepath.ToSlash(rel), src); !ok {
 		return nil, calls.Errorf(calls.Invalid, "%s", say("%s: this file is not a flow", pos))
 	}
 	flow, problems := l.Parse(path, src)
-	if err := problems.Err(); err != nil {
+	if err := problems.relativeTo(base).Err(); err != nil {
 		return nil, err
 	}
 	return flow, nil
+}
+
+// relativeTo returns problems whose places and messages name files from a folder: a run records them, and is read on other machines.
+func (p Problems) relativeTo(folder string) Problems {
+	all := slices.Clone(p)
+	for i := range all {
+		one := &all[i]
+		if rel, err := filepath.Rel(folder, Absolute(one.Pos.File)); err == nil {
+			one.Pos.File = filepath.ToSlash(rel)
+		}
+		for _, text := range []*string{&one.Message, &one.message.En, &one.message.Zh} {
+			*text = strings.ReplaceAll(*text, folder+string(filepath.Separator), "")
+		}
+	}
+	return all
 }
 
 // stepsLine and stepsMember are steps as a key of a document in block style, and anywhere.

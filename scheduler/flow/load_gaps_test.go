@@ -96,14 +96,14 @@ steps: [{id: a, call: chat, with: {user: x}}]
 		t.Error(err)
 	}
 	for path, want := range map[string]string{
-		"flows/secret.txt":  "flows/secret.txt:1:1: this file is not a flow",
-		"flows/secret.yaml": "flows/secret.yaml:1:1: this file is not a flow",
-		"flows/step.yaml":   "flows/step.yaml:1:47: this file is not a flow",
+		"flows/secret.txt":  "secret.txt:1:1: this file is not a flow",
+		"flows/secret.yaml": "secret.yaml:1:1: this file is not a flow",
+		"flows/step.yaml":   "step.yaml:1:47: this file is not a flow",
 		"flows/wrong.yaml":  `there is no call "chatt"`,
-		"flows/none.yaml":   "cannot read the flow flows/none.yaml: no such file",
-		"flows/link.yaml":   "cannot read the flow flows/link.yaml: path escapes from parent",
-		"outside.yaml":      "the flow outside.yaml is not in the folder flows",
-		"flows":             "flows is not a regular file",
+		"flows/none.yaml":   "cannot read the flow none.yaml: no such file",
+		"flows/link.yaml":   "cannot read the flow link.yaml: path escapes from parent",
+		"outside.yaml":      "the flow ../outside.yaml is not in the folder of the flow that runs it",
+		"flows":             ". is not a regular file",
 	} {
 		_, err := loader.LoadInside("flows", path)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "secret word") {

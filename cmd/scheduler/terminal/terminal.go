@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -22,6 +24,9 @@ type Terminal struct {
 	Interrupted <-chan struct{}
 	// Language is English until it is set.
 	Language Language
+	// Root is the folder of the project, which the places in errors and warnings of runs are relative to; "" is the working
+	// directory.
+	Root string
 
 	lines chan string // what a person types
 }
@@ -63,6 +68,7 @@ func (t *Terminal) PrintError(err error) {
 		hint = failure.Info.Hint
 		info := *failure
 		info.Info.Hint = ""
+		info.Info.Position = t.PlaceHere(info.Info.Position)
 		text = info.In(string(t.Language))
 	}
 	if problems := (flow.Problems)(nil); !errors.As(err, &problems) || problems.In(string(t.Language)) != text {
@@ -72,4 +78,20 @@ func (t *Terminal) PrintError(err error) {
 	if hint != "" {
 		t.Tellf("hint: %s", hint)
 	}
+}
+
+// PlaceHere returns a place such as flows/support.yaml:4:7 from the working directory, so that editors find it.
+func (t *Terminal) PlaceHere(place string) string {
+	if t.Root == "" || place == "" || filepath.IsAbs(place) {
+		return place
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return place
+	}
+	rel, err := filepath.Rel(wd, filepath.Join(t.Root, filepath.FromSlash(place)))
+	if err != nil {
+		return place
+	}
+	return rel
 }
