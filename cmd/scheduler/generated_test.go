@@ -27,21 +27,35 @@ func TestTestSchema(t *testing.T) {
 	golden.Check(t, "../../configs/test.schema.json", string(suite.EditorSchema().AppendIndented(nil, "  "))+"\n")
 }
 
-// TestFlowReference holds configs/flow.md to the program's own types, in the same way.
-func TestFlowReference(t *testing.T) {
-	golden.Check(t, "../../configs/flow.md", flow.Reference("en"))
+// references are the languages of the generated guides, with the folder and the last line of each.
+var references = []struct{ language, folder, nextOfKeys, nextOfCalls string }{
+	{"en", "", "Next: [Calls](calls.md) has the parameters of each call.", "Next: [Extending the program](extend.md) shows how a call is written."},
+	{"zh", "zh/", "下一步：[调用](calls.md)列出每个调用的参数。", "下一步：[扩展程序](../extend.md)说明怎样写一个调用。"},
 }
 
-// TestCallReference holds configs/calls.md to what calls NAME --all prints.
+// TestFlowReference holds docs/keys.md to the program's own types, in the same way.
+func TestFlowReference(t *testing.T) {
+	for _, r := range references {
+		golden.Check(t, "../../docs/"+r.folder+"keys.md", flow.Reference(r.language)+"\n"+r.nextOfKeys+"\n")
+	}
+}
+
+// TestCallReference holds docs/calls.md to what calls NAME --all prints.
 func TestCallReference(t *testing.T) {
 	registry, err := builtin.Registry()
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := []byte("# Calls\n\nMade by `go generate` of what the program reads; `scheduler calls NAME --all` prints the same.\n")
-	for _, name := range registry.CallNames() {
-		def, _ := registry.Call(name)
-		page = fmt.Appendf(page, "\n## %s\n\n```text\n%s```\n", name, describeCall(def, "en", true))
+	headings := map[string]string{
+		"en": "# Calls\n\nMade by `go generate` of what the program reads; `scheduler calls NAME --all` prints the same.\n",
+		"zh": "# 调用\n\n由 `go generate` 根据程序所读取的内容生成；`scheduler calls NAME --all` 输出同样的内容。\n",
 	}
-	golden.Check(t, "../../configs/calls.md", string(page))
+	for _, r := range references {
+		page := []byte(headings[r.language])
+		for _, name := range registry.CallNames() {
+			def, _ := registry.Call(name)
+			page = fmt.Appendf(page, "\n## %s\n\n```text\n%s```\n", name, describeCall(def, r.language, true))
+		}
+		golden.Check(t, "../../docs/"+r.folder+"calls.md", fmt.Sprintf("%s\n%s\n", page, r.nextOfCalls))
+	}
 }

@@ -63,7 +63,7 @@ var chineseKeys = wording.Add(wording.Catalog{
 
 // The texts of the page about flow files, around its tables.
 var _ = wording.Add(wording.Catalog{
-	"# Flow files\n\nMade by `go generate` of what the program reads; `scheduler help flow [KEY]` prints the same.\n\n## Keys\n\n| key | value | |\n|---|---|---|\n": "# 流程文件\n\n由 `go generate` 根据程序所读取的内容生成；`scheduler help flow [KEY]` 输出同样的内容。\n\n## 键\n\n| 键 | 值 | |\n|---|---|---|\n",
+	"# Keys of flow files\n\nMade by `go generate` of what the program reads; `scheduler help flow [KEY]` prints the same.\n\n## Keys\n\n| key | value | |\n|---|---|---|\n": "# 流程文件的键\n\n由 `go generate` 根据程序所读取的内容生成；`scheduler help flow [KEY]` 输出同样的内容。\n\n## 键\n\n| 键 | 值 | |\n|---|---|---|\n",
 	"Required. %s": "必填。%s",
 	"\n## Filters\n\n| filter | | example |\n|---|---|---|\n": "\n## 过滤器\n\n| 过滤器 | | 示例 |\n|---|---|---|\n",
 	"\n## Tests\n\n| test | | example |\n|---|---|---|\n":     "\n## 测试\n\n| 测试 | | 示例 |\n|---|---|---|\n",

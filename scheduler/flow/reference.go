@@ -118,7 +118,7 @@ func FindKeys(path string) ([]KeyDoc, error) {
 func Reference(language string) string {
 	var b strings.Builder
 	write := func(text wording.Text) { b.WriteString(text.In(language)) }
-	write(say("# Flow files\n\nMade by `go generate` of what the program reads; `scheduler help flow [KEY]` prints the same.\n\n## Keys\n\n| key | value | |\n|---|---|---|\n"))
+	write(say("# Keys of flow files\n\nMade by `go generate` of what the program reads; `scheduler help flow [KEY]` prints the same.\n\n## Keys\n\n| key | value | |\n|---|---|---|\n"))
 	for _, k := range Keys() {
 		doc := k.Doc
 		if k.Required {

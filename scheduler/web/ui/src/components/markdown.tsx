@@ -4,7 +4,7 @@ import "./markdown.css";
 
 /**
  * Markdown shows the part of Markdown that the guides are written in: headings, paragraphs, lists, tables, code, links.
- * Links to other guides ("flows.md") stay within the page. HTML is shown as text.
+ * Links to other guides ("flows.md") stay within the page. HTML is shown as text, but for the <br> of cells.
  */
 export function Markdown({ text, link }: { text: string; link: (topic: string) => string }) {
   const blocks = useMemo(() => splitBlocks(text), [text]);
@@ -89,10 +89,11 @@ function renderBlock(block: Block, link: (topic: string) => string): ReactNode {
   }
 }
 
-/** Renders code, bold text and links within a line. */
+/** Renders code, bold text, links and <br> within a line. */
 function renderText(text: string, link: (topic: string) => string): ReactNode[] {
-  return text.split(/(`[^`]+`|\*\*[^*]+\*\*|\[[^\]]+\]\([^)]+\))/).map((part, i) => {
+  return text.split(/(`[^`]+`|\*\*[^*]+\*\*|\[[^\]]+\]\([^)]+\)|<br>)/).map((part, i) => {
     if (part.startsWith("`")) return <code key={i}>{part.slice(1, -1)}</code>;
+    if (part === "<br>") return <br key={i} />;
     if (part.startsWith("**")) return <strong key={i}>{renderText(part.slice(2, -2), link)}</strong>;
     const found = /^\[([^\]]+)\]\(([^)]+)\)$/.exec(part);
     if (!found) return part;
