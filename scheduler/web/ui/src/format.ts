@@ -45,6 +45,14 @@ export function formatClock(time: string): string {
 
 export const formatNumber = (n: number): string => n.toLocaleString(currentLanguage());
 
+/** $0.0021, $12.40: what models cost, in dollars as the prices of the settings are. */
+export function formatCost(cost: number): string {
+  const digits = cost >= 1 ? 2 : 4;
+  const least = 10 ** -digits;
+  const text = new Intl.NumberFormat(currentLanguage(), { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol", minimumFractionDigits: 2, maximumFractionDigits: digits }).format(Math.max(cost, least));
+  return cost < least ? `<${text}` : text;
+}
+
 export function formatBytes(n: number): string {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
   let i = 0;

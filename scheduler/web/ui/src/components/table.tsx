@@ -16,13 +16,15 @@ export interface Column<T> {
  * Table shows rows of any number; only those in sight are in the document. onEnd is called
  * when the last ones come into sight.
  */
-export function Table<T>({ label, columns, rows, keyOf, onEnd, hasMore }: {
+export function Table<T>({ label, columns, rows, keyOf, onEnd, hasMore, cards }: {
   label: string;
   columns: Column<T>[];
   rows: T[];
   keyOf(row: T): string;
   onEnd?(): void;
   hasMore?: boolean;
+  /** Rows are cards on a narrow screen; else the table scrolls sideways. */
+  cards?: boolean;
 }) {
   const t = useText();
   const tracks = columns.map((c) => c.width).join(" ");
@@ -36,7 +38,7 @@ export function Table<T>({ label, columns, rows, keyOf, onEnd, hasMore }: {
   }, [rows.length, hasMore]);
   return (
     <>
-      <div role="table" aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1} className="table">
+      <div role="table" aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1} className="table" data-cards={cards || undefined}>
         <div role="rowgroup" className="table-head">
           <div role="row" className="table-row" style={{ gridTemplateColumns: tracks }}>
             {columns.map((c) => <div key={c.id} role="columnheader" data-align={c.align}>{c.title}</div>)}

@@ -3,7 +3,7 @@ import { useParams, useSearchParams } from "wouter";
 import { Ago, Empty, ErrorBox, Loading, RunError, StateBadge, Tabs, useTitle, type State } from "../components/common.tsx";
 import { Graph, flowAround, flowInside, type NodeState } from "../components/graph.tsx";
 import { WaitsFor } from "../forms/why.tsx";
-import { formatDuration, formatJSON, formatNumber } from "../format.ts";
+import { formatCost, formatDuration, formatJSON } from "../format.ts";
 import { useText } from "../i18n.ts";
 import { RunActions } from "../run/actions.tsx";
 import { isWaiting, useRun, type FollowedRun } from "../run/follow.ts";
@@ -129,7 +129,7 @@ function Head({ run, now }: { run: FollowedRun; now: number }) {
       <span className="hint"><Ago time={info.started_at} /></span>
       {run.state.startTime > 0 && <span>{formatDuration(now - run.state.startTime)}</span>}
       {tokens > 0 && <span>{t("run.n_tokens", { n: tokens })}</span>}
-      {!!usage.cost && <span>{formatNumber(usage.cost)}</span>}
+      {!!usage.cost && <span>{formatCost(usage.cost)}</span>}
       {info.owner && <span className="hint">{t("run.owner", { user: info.owner })}</span>}
       {info.session && <span className="hint">{t("run.session", { session: info.session })}</span>}
       <RunActions run={run} />

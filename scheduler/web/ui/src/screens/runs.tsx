@@ -5,8 +5,11 @@ import { useLoad, usePages, type Page, type Pages } from "../api/load.ts";
 import { useFreshList } from "../api/stream.ts";
 import { Ago, Empty, ErrorBox, Loading, ScreenHead, StateBadge } from "../components/common.tsx";
 import { Table, type Column } from "../components/table.tsx";
-import { formatDuration, formatNumber } from "../format.ts";
-import { useText, type Key } from "../i18n.ts";
+import { RunFlow } from "../flow/run-flow.tsx";
+import { formatCost, formatDuration, formatNumber } from "../format.ts";
+import { useText, type Key, type Translate } from "../i18n.ts";
+import { useMe } from "../me.ts";
+import { Hours } from "../run/hours.tsx";
 import "./runs.css";
 
 type Run = Schemas["RunItem"];
@@ -21,7 +24,7 @@ export default function Runs() {
   const t = useText();
   const [query, setQuery] = useSearchParams();
   const filters: Filters = Object.fromEntries(filterNames.flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : [])));
-  const list = (cursor?: string, signal?: AbortSignal) => api.get("/api/v1/runs", { query: { ...filters, view: "progress", cursor }, signal });
+  const list = (cursor?: string, signal?: AbortSignal) => api.get("/api/v1/runs", { query: { ...filters, view: "live", cursor }, signal });
   const runs = usePages<Run>(list, [filters]);
   useFreshRuns(runs, JSON.stringify(filters), (signal) => list(undefined, signal));
   const setFilter = (name: string, value: string) =>
@@ -32,26 +35,32 @@ export default function Runs() {
       return next;
     }, { replace: true });
   const isFiltered = Object.keys(filters).length > 0;
+  const isBound = useMe().bound;
   const columns: Column<Run>[] = [
-    { id: "state", title: t("runs.state"), width: "8.5rem", cell: (r) => <StateBadge state={r.queued ? "queued" : r.state} /> },
-    { id: "flow", title: t("runs.flow"), width: "minmax(7rem, 1.5fr)", cell: (r) => <RunName run={r} /> },
-    { id: "user", title: t("runs.user"), width: "minmax(4rem, 0.7fr)", cell: (r) => r.owner ?? "" },
-    { id: "started", title: t("runs.started"), width: "7.5rem", cell: (r) => <Ago time={r.started_at} /> },
-    { id: "duration", title: t("runs.duration"), width: "6.5rem", align: "end", cell: durationOf },
-    { id: "progress", title: t("runs.progress"), width: "minmax(10rem, 1fr)", cell: (r) => <ProgressCell run={r} /> },
-    { id: "tokens", title: t("runs.tokens"), width: "5rem", align: "end", cell: (r) => (r.progress?.tokens ? formatNumber(r.progress.tokens) : "") },
+    { id: "state", title: t("runs.state"), width: "7.5rem", cell: (r) => <StateBadge state={r.queued ? "queued" : r.state} /> },
+    { id: "flow", title: t("runs.flow"), width: "minmax(7rem, 1fr)", cell: (r) => <RunName run={r} /> },
+    { id: "said", title: t("runs.said"), width: "minmax(12rem, 3.5fr)", cell: (r) => <Said run={r} /> },
+    { id: "started", title: t("runs.started"), width: "6.5rem", cell: (r) => <Ago time={r.started_at} /> },
+    { id: "duration", title: t("runs.duration"), width: "5.5rem", align: "end", cell: durationOf },
+    { id: "tokens", title: t("runs.tokens"), width: "4.5rem", align: "end", cell: (r) => (tokensOf(r) ? <>{formatNumber(tokensOf(r))}<span className="card-unit"> {t("runs.tokens")}</span></> : "") },
+    { id: "cost", title: t("runs.cost"), width: "5rem", align: "end", cell: (r) => (r.summary?.usage.cost ? formatCost(r.summary.usage.cost) : "") },
+    { id: "origin", title: t("runs.origin"), width: "5.5rem", cell: (r) => originOf(r, t) },
+    ...(isBound ? [] : [{ id: "user", title: t("runs.user"), width: "minmax(3rem, 0.6fr)", cell: (r: Run) => r.owner ?? "" }]),
   ];
   return (
     <section className="screen">
-      <ScreenHead title={t("runs.title")} />
-      <FilterBar filters={filters} owners={runs.items.flatMap((r) => r.owner ?? [])} onChange={setFilter} onClear={() => setQuery(new URLSearchParams(), { replace: true })} />
+      <ScreenHead title={t("runs.title")}><RunFlow /></ScreenHead>
+      <Hours filters={filters} />
+      <FilterBar filters={filters} owners={runs.items.flatMap((r) => r.owner ?? [])} isBound={isBound} onChange={setFilter} onClear={() => setQuery(new URLSearchParams(), { replace: true })} />
       {runs.error && <ErrorBox error={runs.error} retry={runs.reload} />}
       {runs.loading && !runs.items.length ? <Loading /> : null}
       {!runs.loading && !runs.error && !runs.items.length && (
-        <Empty title={t(isFiltered ? "runs.none_fit" : "runs.empty")}>{!isFiltered && <p><Link href="/flows">{t("runs.begin_page")}</Link>{t("runs.begin")} <code>scheduler run flow.yaml</code></p>}</Empty>
+        <Empty title={t(isFiltered ? "runs.none_fit" : "runs.empty")}>
+          {isFiltered ? <p>{t("runs.none_fit_text")}</p> : <><p>{t("runs.begin")} <code>scheduler run flow.yaml</code></p><RunFlow /></>}
+        </Empty>
       )}
       {runs.items.length > 0 && (
-        <Table label={t("runs.title")} columns={columns} rows={runs.items} keyOf={(r) => r.run} hasMore={runs.hasMore} onEnd={runs.loadMore} />
+        <Table cards label={t("runs.title")} columns={columns} rows={runs.items} keyOf={(r) => r.run} hasMore={runs.hasMore} onEnd={runs.loadMore} />
       )}
     </section>
   );
@@ -111,7 +120,7 @@ function RunName({ run }: { run: Run }) {
   const t = useText();
   return (
     <>
-      <Link href={`/runs/${run.run}`}>{run.flow}</Link> <code className="hint" title={run.run}>{run.run.slice(-6)}</code>
+      <Link href={`/runs/${run.run}`} className="row-link">{run.flow}</Link> <code className="hint" title={run.run}>{run.run.slice(-6)}</code>
       {run.stuck && <span className="badge state-failed">{t("runs.stuck")}</span>}
     </>
   );
@@ -119,22 +128,44 @@ function RunName({ run }: { run: Run }) {
 
 const durationOf = (r: Run) => (r.last_seq ? formatDuration(Date.parse(r.updated_at) - Date.parse(r.started_at)) : "");
 
-function ProgressCell({ run }: { run: Run }) {
+function tokensOf(r: Run): number {
+  const told = r.summary?.usage;
+  return told ? told.input_tokens + told.output_tokens : r.progress?.tokens ?? 0;
+}
+
+const origins = ["api", "cli", "mcp", "openai", "trigger"];
+
+function originOf(r: Run, t: Translate): string {
+  return origins.includes(r.origin ?? "") ? t(`runs.origin_${r.origin}` as Key) : r.origin ?? "";
+}
+
+/** Said is the question of a run, and below it the reply, the error, or how far the run has come. */
+function Said({ run }: { run: Run }) {
+  const { question, reply, error } = run.summary ?? {};
+  return (
+    <div className="said-lines">
+      {question && <div title={question}>{question}</div>}
+      <div className="hint" title={reply ?? error}>
+        {run.progress ? <ProgressLine run={run} /> : reply ?? (error && <span className="run-error">{error}</span>)}
+      </div>
+    </div>
+  );
+}
+
+function ProgressLine({ run }: { run: Run }) {
   const t = useText();
-  const p = run.progress;
-  if (!p) return null;
+  const p = run.progress!;
   const needs = p.needs ?? [];
-  const text = `${p.done}/${p.total}`;
-  if (run.state === "waiting" && needs.length) return <span className="hint" title={needs.join(", ")}>{t("runs.needs", { names: needs.join(", ") })}</span>;
+  if (run.state === "waiting" && needs.length) return <span title={needs.join(", ")}>{t("runs.needs", { names: needs.join(", ") })}</span>;
   return (
     <span className="progress">
       <progress max={p.total || 1} value={p.done} aria-label={t("runs.progress_of", { done: p.done, total: p.total })} data-state={run.state} />
-      <span>{text}</span>
+      <span>{p.done}/{p.total}</span>
     </span>
   );
 }
 
-function FilterBar({ filters, owners, onChange, onClear }: { filters: Filters; owners: string[]; onChange(name: string, value: string): void; onClear(): void }) {
+function FilterBar({ filters, owners, isBound, onChange, onClear }: { filters: Filters; owners: string[]; isBound: boolean; onChange(name: string, value: string): void; onClear(): void }) {
   const t = useText();
   const flows = useLoad((signal) => api.get("/api/v1/flows", { query: { limit: 200 }, signal }), []);
   const names = [...new Set([...(flows.data?.items ?? []).map((f) => f.name ?? f.flow), ...(filters.flow ? [filters.flow] : [])])].sort();
@@ -143,7 +174,7 @@ function FilterBar({ filters, owners, onChange, onClear }: { filters: Filters; o
       <Choice label={t("runs.state")} value={filters.state} all={t("runs.any")} onChange={(v) => onChange("state", v)} options={states.map((s) => [s, t(`state.${s}` as Key)])} />
       <Choice label={t("runs.flow")} value={filters.flow} all={t("runs.any")} onChange={(v) => onChange("flow", v)} options={names.map((n) => [n, n])} />
       <Choice label={t("runs.since")} value={filters.since} all={t("runs.any")} onChange={(v) => onChange("since", v)} options={periods.map((p) => [p, t(`runs.since_${p}` as Key)])} />
-      <TypedFilter label={t("runs.user")} value={filters.user ?? ""} onChange={(v) => onChange("user", v)} options={[...new Set(owners)].sort()} />
+      {!isBound && <TypedFilter label={t("runs.user")} value={filters.user ?? ""} onChange={(v) => onChange("user", v)} options={[...new Set(owners)].sort()} />}
       <TypedFilter label={t("runs.search")} value={filters.q ?? ""} onChange={(v) => onChange("q", v)} type="search" />
       {Object.keys(filters).length > 0 && <button type="button" onClick={onClear}>{t("runs.clear")}</button>}
     </form>
