@@ -156,5 +156,14 @@ type Scope struct {
 	Bound bool `json:"-"`
 }
 
+// TimeIn returns a time in the zone of a person. One with an offset of its own, for example 2026-03-05T09:00:00+08:00, keeps that,
+// and so does any if zone is nil.
+func TimeIn(t time.Time, zone *time.Location) time.Time {
+	if zone == nil || t.Location().String() == "" {
+		return t
+	}
+	return t.In(zone)
+}
+
 // IsNone reports whether the scope names nobody: nothing is read or written then.
 func (s Scope) IsNone() bool { return strings.TrimSpace(s.User) == "" }

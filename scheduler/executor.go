@@ -52,6 +52,8 @@ type StepExecutor struct {
 	// Zone is the time zone of the clock of flows that name none; nil is that of the times which
 	// the clock tells.
 	Zone *time.Location
+	// UserZone returns the time zone of a user, nil for one who has none: it comes before Zone. It may be nil.
+	UserZone func(user string) *time.Location
 	// Question returns the words in which people are asked for a place: a model that reads their answer is told them.
 	// nil: it is not told.
 	Question func(language string, place journal.AskedPlace) string

@@ -29,7 +29,9 @@ func (r *run) prepare(inputs value.Value) error {
 	if r.flow.Language != "" {
 		r.vars.Language = r.flow.Language
 	}
-	r.setZone()
+	if err := r.setZone(); err != nil {
+		return err
+	}
 	r.env.Dir = filepath.Dir(r.flow.File)
 	r.meter.SetLimit(int64(r.flow.MaxTokens))
 	limit := r.exec.MaxTokens
@@ -351,22 +353,66 @@ func (r *run) renderKnown(p *flow.Param, inputs *knownInputs) (v value.Value, is
 	return v, err == nil
 }
 
-// setZone lets the clock of the run tell the time of the flow's zone. A time with an offset of its
-// own, as --now may give, keeps that.
-func (r *run) setZone() {
-	zone, clock := r.flow.Zone, r.env.Clock
+// setZone lets the clock of the run tell the time of the flow's zone, else of its user's, else of the settings. A time with an offset
+// of its own, as --now may give, keeps that. A sub-flow has the zone around it, unless it names one, or works in the memory of another
+// user and none is named around it: for example one run for each user.
+func (r *run) setZone() error {
+	zone, err := r.flowZone()
+	if err != nil {
+		return err
+	}
+	r.isZoneNamed = zone != nil || r.outer != nil && r.outer.run.isZoneNamed
+	if !r.isZoneNamed {
+		zone = r.userZone()
+	}
 	if zone == nil && r.outer == nil {
 		zone = r.exec.Zone
 	}
 	if zone == nil {
-		return
+		return nil
 	}
-	in := func(t time.Time) time.Time {
-		if t.Location().String() == "" { // an offset
-			return t
+	clock := r.env.Clock
+	r.env.Clock = func() time.Time { return calls.TimeIn(clock(), zone) }
+	r.vars.Run.StartedAt = calls.TimeIn(r.vars.Run.StartedAt, zone)
+	return nil
+}
+
+// flowZone returns the time zone that the flow names, nil for none.
+func (r *run) flowZone() (*time.Location, error) {
+	p := r.flow.Timezone
+	if p == nil {
+		return r.flow.Zone, nil
+	}
+	v, err := r.secrets.render(r.life.parent, p, r.newScope(r.life.parent, p))
+	if err != nil {
+		return nil, r.failureOf(err, p.Pos)
+	}
+	name := strings.TrimSpace(prompt.Text(v))
+	if v.IsNull() || name == "" {
+		return nil, nil
+	}
+	zone, err := flow.FindZone(name)
+	if err != nil {
+		return nil, r.failureOf(err, p.Pos)
+	}
+	return zone, nil
+}
+
+// userZone returns the time zone of the user whose memory the flow names, else of the run's user; nil for none, and in a sub-flow
+// that names no memory.
+func (r *run) userZone() *time.Location {
+	if r.exec.UserZone == nil {
+		return nil
+	}
+	user := r.vars.Run.User
+	if p := r.flow.User; p != nil {
+		v, err := r.secrets.render(r.life.parent, p, r.newScope(r.life.parent, p))
+		if err != nil {
+			return nil // setMemory reports it
 		}
-		return t.In(zone)
+		user = prompt.Text(v)
+	} else if r.outer != nil {
+		return nil
 	}
-	r.env.Clock = func() time.Time { return in(clock()) }
-	r.vars.Run.StartedAt = in(r.vars.Run.StartedAt)
+	return r.exec.UserZone(user)
 }

@@ -33,11 +33,13 @@ type run struct {
 	meter   budget.Meter
 	earlier earlier
 	life    lifetime
-	isChild bool          // another run waits for its outputs
-	began   time.Time     // by the stopwatch
-	held    budget.Holder // the outputs in states
-	until   *stopPoint    // nil where it runs to its end
-	done    chan struct{}
+	isChild bool // another run waits for its outputs
+	// isZoneNamed is set if the flow, or one around it, names the time zone.
+	isZoneNamed bool
+	began       time.Time     // by the stopwatch
+	held        budget.Holder // the outputs in states
+	until       *stopPoint    // nil where it runs to its end
+	done        chan struct{}
 
 	mu sync.Mutex
 

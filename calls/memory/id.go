@@ -95,14 +95,28 @@ func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05
 
 var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
 
-// zoneOf returns the zone that a time is written in, for example that of +08:00, or otherwise if
+// zoneOf returns the zone that a time is written in, for example the offset +08:00, or otherwise if
 // it names none. Z is none: programs write it for any place (RFC 9557, section 2).
 func zoneOf(text string, otherwise *time.Location) *time.Location {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || strings.HasSuffix(text, "Z") {
 		return otherwise
 	}
-	return t.Location()
+	_, offset := t.Zone()
+	return time.FixedZone("", offset) // also if it is the offset of this machine
+}
+
+// ParseTimeIn is [ParseTime] for a person in a zone: 2026-05-01 is midnight there. The time that it returns is in
+// the zone that it is written in, else in the person's.
+func ParseTimeIn(text string, zone *time.Location) (time.Time, error) {
+	t, err := ParseTime(text)
+	if err != nil {
+		return t, err
+	}
+	if _, err := time.Parse(time.RFC3339Nano, text); err != nil { // without an offset
+		t = time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
+	}
+	return t.In(zoneOf(text, zone)), nil
 }
 
 // ParseTime reads a time, to the millisecond: RFC 3339, or a date with or without a

@@ -130,7 +130,7 @@ func parseTime(text string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		if t.Location() == time.Local { // the offset is that of the machine, and is given all the same
+		if t.Location() == time.Local && t.Location() != time.UTC { // the offset is that of the machine, and is given all the same
 			_, offset := t.Zone()
 			t = t.In(time.FixedZone("", offset))
 		}

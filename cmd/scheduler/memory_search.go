@@ -94,7 +94,11 @@ func (s *memorySearch) setQuery(r *memory.Request, users memory.Users, session s
 	if err != nil {
 		return nil, err
 	}
-	q.Now = q.Now.In(time.Local) // in whose days the query speaks
+	zone := time.Local
+	if user, isOne := users.One(); isOne {
+		zone = cmp.Or(s.settings.ZoneOf(user), zone)
+	}
+	q.Now = calls.TimeIn(q.Now, zone) // in whose days the query speaks
 	q.Limit, q.MinRelevance = s.limit, s.minRelevance
 	q.Neighbours = slices.Contains(s.include, memory.IncludeNeighbours)
 	q.Language = cmp.Or(string(s.Language), "en")
@@ -109,9 +113,6 @@ func (s *memorySearch) searchOne(ctx context.Context, text string) error {
 	now, err := parseTime(s.now)
 	if err != nil {
 		return err
-	}
-	if s.settings.Timezone != "" && now.Location() == time.UTC {
-		now = now.In(time.Local) // a time that ends in Z names no zone: the zone of the settings applies
 	}
 	if now.IsZero() {
 		now = time.Now()

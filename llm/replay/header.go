@@ -25,6 +25,8 @@ type Header struct {
 	// Language is that of flows that name none, and Zone the time zone of its clock, as the settings of the machine that recorded it
 	// had them; "" is not known, or none.
 	Language, Zone string
+	// UserZones are the time zones that the settings had for users, of those that the run asked about.
+	UserZones map[string]string
 	// Program is the version that recorded it.
 	Program string
 	// Take counts the runs that one process began with the same inputs for the same user, such as a
@@ -94,6 +96,9 @@ func (h *Header) encode() *value.Map {
 	if len(h.Names) > 0 {
 		m.Set("models", value.Must(h.Names))
 	}
+	if len(h.UserZones) > 0 {
+		m.Set("user_timezones", value.Must(h.UserZones))
+	}
 	if len(h.Secrets) > 0 {
 		m.Set("secrets", value.Must(h.Secrets))
 	}
@@ -108,7 +113,7 @@ func (h *Header) encode() *value.Map {
 
 // decode reads a header.
 func (h *Header) decode(v value.Value) error {
-	if err := checkMembers(v, "run", "flow", "inputs", "user", "now", "language", "timezone", "program", "seed", "resumed", "models", "secrets", "take", "ended", "recordings"); err != nil {
+	if err := checkMembers(v, "run", "flow", "inputs", "user", "now", "language", "timezone", "user_timezones", "program", "seed", "resumed", "models", "secrets", "take", "ended", "recordings"); err != nil {
 		return err
 	}
 	var now string
@@ -140,6 +145,11 @@ func (h *Header) decode(v value.Value) error {
 	if models, has := v.Get("models"); has {
 		if err := value.Decode(models, &h.Names); err != nil {
 			return wording.Errorf("models: %w", err)
+		}
+	}
+	if zones, has := v.Get("user_timezones"); has {
+		if err := value.Decode(zones, &h.UserZones); err != nil {
+			return wording.Errorf("user_timezones: %w", err)
 		}
 	}
 	if secrets, has := v.Get("secrets"); has {
@@ -176,11 +186,15 @@ func (h *Header) decodeNumbers(v value.Value) error {
 	return nil
 }
 
-// parseHeaderTime reads a time as encode writes it.
+// parseHeaderTime reads a time as encode writes it. An offset is kept also if this machine has the same.
 func parseHeaderTime(name, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return t, wording.Errorf("%s: want a time such as 2026-11-28T09:00:00Z, got %q", name, text)
+	}
+	if t.Location() == time.Local && t.Location() != time.UTC {
+		_, offset := t.Zone()
+		t = t.In(time.FixedZone("", offset))
 	}
 	return t, nil
 }

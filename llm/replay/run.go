@@ -72,6 +72,23 @@ func (r *Run) Settings() (language, zone string) {
 	return r.header.Language, r.header.Zone
 }
 
+// UserZone returns the name of the time zone that the settings had for a user when the run was recorded; "" is none.
+func (r *Run) UserZone(user string) string {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	return r.header.UserZones[user]
+}
+
+// NoteUserZone records the time zone of a user.
+func (r *Run) NoteUserZone(user, zone string) {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	if r.recorded.UserZones == nil {
+		r.recorded.UserZones = map[string]string{}
+	}
+	r.recorded.UserZones[user] = zone
+}
+
 // ModelsOf returns the names of the providers and models that answered the recorded run for these names of the flow, in the order in
 // which they were asked; for names that it does not have, the providers have these names.
 func (r *Run) ModelsOf(names []string) ModelNames {

@@ -28,6 +28,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s/%s: want an array, got %s":                         "%s/%s：应为数组，实为%s",
 	"%s/recordings/%d: %w":                                 "%s/recordings/%d：%w",
 	"secrets: %w":                                          "secrets：%w",
+	"user_timezones: %w":                                   "user_timezones：%w",
 	"models: %w":                                           "models：%w",
 	"error: %w":                                            "error：%w",
 	"want response, deltas or vectors for a model, and answer for other kinds": "模型应有 response、deltas 或 vectors，其他种类应有 answer",

@@ -23,9 +23,7 @@ func (u *unit) compileFlow() {
 	f, k := u.flow, &u.keys
 	f.Name, f.Description, f.Language, f.LLM = k.Name.text, k.Description.text, k.Language.text, k.LLM.texts()
 	f.Queue = k.Queue.text
-	if k.Timezone.isSet() {
-		f.Zone = u.compileZone(&k.Timezone)
-	}
+	f.Zone, f.Timezone = u.compileTimezone(k.Timezone)
 	if f.Name == "" {
 		base := filepath.Base(f.File)
 		f.Name = strings.TrimSuffix(base, filepath.Ext(base))

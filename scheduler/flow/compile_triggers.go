@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/trigger"
 )
@@ -86,10 +89,34 @@ func (u *unit) checkTriggerID(id textKey, seen map[string]Position) {
 func (u *unit) compileZone(k *textKey) *time.Location {
 	zone, err := trigger.LoadZone(k.text)
 	if err != nil {
-		u.add(u.positionOf(k.node), "unknown time zone %q", k.text).
-			hint("write a name of the IANA database, such as Asia/Shanghai, Europe/Berlin or UTC")
+		u.add(u.positionOf(k.node), "unknown time zone %q", k.text).hint(zoneHint)
 	}
 	return zone
+}
+
+// zoneHint is the remedy for a time zone that has no such name.
+const zoneHint = "write a name of the IANA database, such as Asia/Shanghai, Europe/Berlin or UTC"
+
+// FindZone returns the time zone of a name that a run computed, for example Asia/Shanghai.
+func FindZone(name string) (*time.Location, error) {
+	zone, err := trigger.LoadZone(name)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "unknown time zone %q", value.Truncate(name, 80)).WithHint(zoneHint)
+	}
+	return zone, nil
+}
+
+// compileTimezone returns the time zone of a flow, or the template of its name.
+func (u *unit) compileTimezone(k anyKey) (*time.Location, *Param) {
+	name := u.compileOptional(k, &u.zoneUses)
+	if name == nil {
+		return nil, nil
+	}
+	v, isLiteral := name.Static()
+	if !isLiteral {
+		return nil, name
+	}
+	return u.compileZone(&textKey{keyPlace: k.keyPlace, text: prompt.Text(v)}), nil
 }
 
 // compileCron returns what the expression and the zone of a schedule mean; nil where one is wrong.

@@ -14,7 +14,7 @@ const conversationName = "conversation"
 // readsConversation reports whether a run of the flow reads the messages that came before the question:
 // a template names them, or a call reads them by itself, as its definition says.
 func (u *unit) readsConversation() bool {
-	if slices.ContainsFunc(slices.Concat(u.outputUses, u.errorUses, u.memoryUses), isConversation) {
+	if slices.ContainsFunc(slices.Concat(u.outputUses, u.errorUses, u.memoryUses, u.zoneUses), isConversation) {
 		return true
 	}
 	return slices.ContainsFunc(u.steps, u.stepReadsConversation)

@@ -19,8 +19,10 @@ type Flow struct {
 	Description string
 	// Language is zh, en, another language, or "" where the flow does not say.
 	Language string
-	// Zone is the time zone of the run's clock; nil if the flow names none.
-	Zone *time.Location
+	// Zone is the time zone of the run's clock, nil if the flow names none; Timezone is the template of its name, for example
+	// {{ inputs.timezone }}. At most one is set.
+	Zone     *time.Location
+	Timezone *Param
 	// Inputs is the schema of the inputs, an object; never nil.
 	Inputs *schema.Schema
 	// User and Session are templates of the memory scope; nil where not given. AllSessions is set

@@ -23,7 +23,7 @@ var chineseKeys = wording.Add(wording.Catalog{
 	"Times at which a run starts.":                                                                                                                              "启动运行的时间。",
 	"The name of the schedule in the flow.":                                                                                                                     "定时在流程中的名称。",
 	"Five fields, minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly.":                                                               "五个字段：分 时 日 月 星期，或 @hourly、@daily、@weekly、@monthly、@yearly。",
-	"The time zone of the run's clock, as Asia/Shanghai: whose days today and yesterday are, in memories, dates and prompts. An offset in a timestamp or in --now wins. Default: that of the settings, else of the machine.": "运行时钟的时区，例如 Asia/Shanghai：记忆、日期和提示词中的今天、昨天按它计算。timestamp 或 --now 中的偏移优先。默认为设置中的时区，否则为本机时区。",
+	"The time zone of the run's clock, as Asia/Shanghai, or a template over inputs and run: whose days today and yesterday are, in memories, dates and prompts. An offset in a timestamp or in --now wins. Default, also where the template gives nothing: that of the user (users in the settings), else of the settings, else of the machine.": "运行时钟的时区，例如 Asia/Shanghai，或关于 inputs 和 run 的模板：记忆、日期和提示词中的今天、昨天按它计算。timestamp 或 --now 中的偏移优先。默认（模板结果为空时也是）为该用户的时区（设置中的 users），否则为设置中的时区，否则为本机时区。",
 	"The time zone of the fields, as Asia/Shanghai. Default UTC.":                  "各字段所用的时区，例如 Asia/Shanghai。默认为 UTC。",
 	"The inputs of the run; templates know schedule.id and schedule.time.":         "运行的输入；模板中可用 schedule.id 和 schedule.time。",
 	"The user whose runs those are: run.user. They reach only that user's memory.": "这些运行属于哪个用户：run.user。它们只能访问该用户的记忆。",

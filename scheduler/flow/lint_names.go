@@ -82,6 +82,7 @@ func (u *unit) lintNames() {
 		}
 	}
 	u.lintUses(templateView{where: wording.Same("memory")}, u.memoryUses)
+	u.lintUses(templateView{where: wording.Same("timezone")}, u.zoneUses)
 	for _, s := range u.steps {
 		u.lintList(s)
 		u.lintTypes(s)

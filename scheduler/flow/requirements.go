@@ -118,7 +118,7 @@ func (f *Flow) SecretNames() []string {
 			names = append(names, ref.Path[1])
 		}
 	}
-	for _, p := range []*Param{f.User, f.Session, f.Outputs, f.OnError} {
+	for _, p := range []*Param{f.User, f.Session, f.Timezone, f.Outputs, f.OnError} {
 		p.EachRef(visit)
 	}
 	for _, s := range f.Steps {

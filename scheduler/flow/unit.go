@@ -66,9 +66,9 @@ type unit struct {
 	byID  map[string]int
 	order *stepOrder
 	// outputUses and the like are the names that templates outside steps mention.
-	outputUses, errorUses, memoryUses []nameUse
-	triggers                          []*triggerInputs
-	compared                          int // names that were compared with mistyped ones
+	outputUses, errorUses, memoryUses, zoneUses []nameUse
+	triggers                                    []*triggerInputs
+	compared                                    int // names that were compared with mistyped ones
 }
 
 // stepUnit is a step on its way.

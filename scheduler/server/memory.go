@@ -311,15 +311,16 @@ func (s *Server) searchMemories(ctx context.Context, in *searchMemoriesInput) (*
 	if err != nil {
 		return nil, err
 	}
+	user, _ := users.One()
 	q := &memory.Query{
-		Users: users, Session: in.Body.Session, Text: in.Body.Query, Now: time.Now(), Limit: cmp.Or(in.Body.Limit, memory.DefaultLimit), MinRelevance: memory.DefaultMinRelevance,
+		Users: users, Session: in.Body.Session, Text: in.Body.Query, Now: s.options.Service.TimeOf(user, time.Now()), Limit: cmp.Or(in.Body.Limit, memory.DefaultLimit), MinRelevance: memory.DefaultMinRelevance,
 		Language: s.languageOf(ctx),
 	}
 	if in.Body.MinRelevance != nil {
 		q.MinRelevance = *in.Body.MinRelevance
 	}
 	if in.Body.AsOf != "" {
-		q.Now, err = memory.ParseTime(in.Body.AsOf)
+		q.Now, err = memory.ParseTimeIn(in.Body.AsOf, q.Now.Location())
 		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "as_of: %w", err)
 		}

@@ -136,6 +136,7 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	if err != nil {
 		return value.Value{}, notes, err
 	}
+	vars.Now = c.service.TimeOf(vars.Scope.User, vars.Now)
 	env, err := c.newEnv(r.LLM == nil && c.def.Info.UsesLLM)
 	if err != nil {
 		return value.Value{}, notes, err
@@ -159,7 +160,7 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 		def = env.Registry.Confine(def)
 	}
 	if !r.Vars.Now.IsZero() {
-		env.Clock = func() time.Time { return r.Vars.Now }
+		env.Clock = func() time.Time { return vars.Now }
 	}
 	with := r.With
 	if with.IsNull() {
@@ -244,6 +245,14 @@ func (v *RequestVars) callVars(language string) *calls.Vars {
 		Scope:    calls.Scope{User: v.User, Session: v.Session, AllSessions: v.Sessions == allSessions},
 		Upstream: calls.FixedUpstream{Steps: v.History, SummaryText: v.Summary, FactList: v.Facts},
 	}
+}
+
+// TimeOf returns a time as a user tells it, whose days today and yesterday are. A time with an offset keeps it.
+func (s *Service) TimeOf(user string, t time.Time) time.Time {
+	if s.parts.UserZone == nil {
+		return t
+	}
+	return calls.TimeIn(t, s.parts.UserZone(user))
 }
 
 // directCalls runs calls without a flow around them.

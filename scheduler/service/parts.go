@@ -64,6 +64,8 @@ type Parts struct {
 	Remote func(ctx context.Context, name string) (Remote, error)
 	// CancelWords are the messages with which a user cancels a run that waits.
 	CancelWords []string
+	// UserZone returns the time zone of a user, nil for one of whom none is known. It may be nil.
+	UserZone func(user string) *time.Location
 	// Languages are those that there are texts for.
 	Languages func() *flow.Languages
 	// Script makes a model of the answers that a [CallRequest] scripts.

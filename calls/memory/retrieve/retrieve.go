@@ -24,7 +24,7 @@ type Params struct {
 	MinRelevance float64          `json:"min_relevance" default:"0.5" min:"0" max:"1" doc:"Only memories whose relevance is above this are given."`
 	Include      []string         `json:"include,omitempty" enum:"content|timestamp|snapshot_ids|context|neighbours" doc:"What each memory comes with, beside its id, score and reason. neighbours adds memories that only stand near one that matches, marked context."`
 	AsOf         bool             `json:"as_of,omitempty" doc:"Leave out what happened after the timestamp."`
-	Since        string           `json:"since,omitempty" doc:"Only memories of this time or later." example:"'2026-05-01'"`
+	Since        string           `json:"since,omitempty" doc:"Only memories of this time or later. A day begins at midnight in the zone of the timestamp, else of the run." example:"'2026-05-01'"`
 	Before       string           `json:"before,omitempty" doc:"Only memories from before this time." example:"'2026-06-01'"`
 	OnlySession  bool             `json:"only_session,omitempty" doc:"Only memories of the flow's session. Without it they count a little more than others."`
 	OtherContext value.Value      `json:"other_context,omitzero" type:"object|string|null" doc:"Memories whose other context shares members with this one count a little more." example:"{place: office}"`
@@ -145,13 +145,13 @@ func (p Params) newQuery(env *calls.Env, in *Input) (*memory.Query, error) {
 	q.Neighbours = slices.Contains(p.Include, memory.IncludeNeighbours)
 	q.Language = cmp.Or(env.Vars.Language, "en")
 	if p.Since != "" {
-		q.Since, err = memory.ParseTime(p.Since)
+		q.Since, err = memory.ParseTimeIn(p.Since, q.Now.Location())
 		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "since: %w", err)
 		}
 	}
 	if p.Before != "" {
-		q.Before, err = memory.ParseTime(p.Before)
+		q.Before, err = memory.ParseTimeIn(p.Before, q.Now.Location())
 		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "before: %w", err)
 		}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/viper"
 
@@ -232,8 +231,8 @@ func (c *Settings) check(types []ProviderType) error {
 	if err := c.Temporal.check(c.On); err != nil {
 		return err
 	}
-	if _, err := time.LoadLocation(c.Timezone); err != nil {
-		return wrongSetting("timezone", "unknown time zone %q (write a name of the IANA database, such as Asia/Shanghai, Europe/Berlin or UTC)", c.Timezone)
+	if err := c.checkZones(); err != nil {
+		return err
 	}
 	return c.Memory.check(&c.LLM)
 }

@@ -5,7 +5,9 @@ package config
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
@@ -20,6 +22,8 @@ type Settings struct {
 	Language string `json:"language,omitempty"`
 	// Timezone is the zone of the clock, a name of the IANA database; "" is that of the machine.
 	Timezone string `json:"timezone,omitempty"`
+	// Users are people of whom something is known.
+	Users    []User `json:"users,omitempty"`
 	StateDir string `json:"state_dir,omitempty" min:"1"`
 	// Store is the URL of the Postgres database that has the journal and the memory; "" keeps
 	// them in the state directory. It may hold a password: no message shows it. [Load] takes
@@ -49,6 +53,50 @@ type Settings struct {
 	Root string `json:"-"`
 
 	file *settingsFile // the file that was read; nil for none
+}
+
+// User is a person whose memories and runs have that name.
+type User struct {
+	Name string `json:"name" min:"1"`
+	// Timezone is that of the user's days, a name of the IANA database; "" is that of the settings.
+	Timezone string `json:"timezone,omitempty"`
+}
+
+// checkZones finds names that no time zone has, and users that stand twice.
+func (c *Settings) checkZones() error {
+	if err := checkZone("timezone", c.Timezone); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for i, user := range c.Users {
+		at := "users[" + strconv.Itoa(i) + "]"
+		if seen[user.Name] {
+			return wrongSetting(at+".name", "the user %q is there twice", user.Name)
+		}
+		seen[user.Name] = true
+		if err := checkZone(at+".timezone", user.Timezone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkZone(setting, name string) error {
+	if _, err := time.LoadLocation(name); err != nil {
+		return wrongSetting(setting, "unknown time zone %q (write a name of the IANA database, such as Asia/Shanghai, Europe/Berlin or UTC)", name)
+	}
+	return nil
+}
+
+// ZoneOf returns the time zone of a user, nil for one of whom none is known.
+func (c *Settings) ZoneOf(user string) *time.Location {
+	for _, known := range c.Users {
+		if known.Name == user && known.Timezone != "" {
+			zone, _ := time.LoadLocation(known.Timezone) // checked when the settings were read
+			return zone
+		}
+	}
+	return nil
 }
 
 // HTTP is what the call http may reach beside the public Internet.

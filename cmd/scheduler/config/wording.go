@@ -35,6 +35,7 @@ var _ = wording.Add(wording.Catalog{
 	"the duration must be more than 0":                        "时长必须大于 0",
 	"the environment variable %s: %s":                         "环境变量 %s：%s",
 	"the settings are printed by scheduler init --settings":   "scheduler init --settings 打印全部设置",
+	"the user %q is there twice":                              "用户 %q 出现了两次",
 	"unknown time zone %q (write a name of the IANA database, such as Asia/Shanghai, Europe/Berlin or UTC)": "未知的时区 %q（请写 IANA 数据库中的名称，如 Asia/Shanghai、Europe/Berlin 或 UTC）",
 	"unknown provider %q%s":                                                  "未知的服务商 %q%s",
 	"%q stands under lacks too (take one of them out)":                       "%q 同时写在 lacks 中（请去掉其中一个）",

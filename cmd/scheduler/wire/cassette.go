@@ -111,9 +111,7 @@ func (rt *Runtime) recordRun(f *flow.Flow, o *service.ExecutorOptions) (*replay.
 	h := rt.headerOf(f, o, places)
 	h.Now = standingTime(o.Now)
 	h.Language = rt.settings.KnownLanguages().Default
-	if rt.zone != nil {
-		h.Zone = rt.zone.String()
-	}
+	h.Zone = rt.nameZone(o.Now)
 	if h.Seed == 0 {
 		h.Seed = 1 + uint64(rand.Int64N(1<<53-1)) //nolint:gosec // it seeds what a flow draws
 	}
@@ -122,18 +120,46 @@ func (rt *Runtime) recordRun(f *flow.Flow, o *service.ExecutorOptions) (*replay.
 	return run, nil
 }
 
-// standingTime returns the time of the clock of a run that is recorded: the present if none is given. Its zone has no name, which other
-// machines may not know.
+// standingTime returns the time of the clock of a run that is recorded: the present if none is given. It keeps an offset that the
+// time was given with, for example by --now 2026-03-05T09:00:00+08:00; any other is in UTC, with the zone beside it ([Runtime.nameZone]).
 func standingTime(given time.Time) time.Time {
 	now := given
 	if now.IsZero() {
 		now = time.Now()
 	}
-	_, offset := now.Zone()
-	if offset == 0 {
-		return now.UTC()
+	if now.Location().String() == "" {
+		return now
 	}
-	return now.In(time.FixedZone("", offset))
+	return now.UTC()
+}
+
+// nameZone returns the time zone in which a recorded run tells its time unless the flow names one: the zone of the settings, else the
+// offset of the machine, for example -05:00, as its zone has a name that other machines may not know. It is "" for a time in UTC.
+func (rt *Runtime) nameZone(given time.Time) string {
+	now := given
+	if now.IsZero() {
+		now = time.Now()
+	}
+	switch {
+	case rt.zone != nil:
+		return rt.zone.String()
+	case now.Location() == time.UTC:
+		return ""
+	}
+	return now.Format("-07:00")
+}
+
+// zoneNamed returns the zone of a name that a recording has; nil for one that this machine does not know.
+func zoneNamed(name string) *time.Location {
+	if offset, err := time.Parse("-07:00", name); err == nil {
+		_, seconds := offset.Zone()
+		return time.FixedZone("UTC"+name, seconds)
+	}
+	zone, err := time.LoadLocation(name)
+	if name == "" || err != nil {
+		return nil
+	}
+	return zone
 }
 
 // headerOf returns what a cassette knows a run by.
@@ -196,25 +222,30 @@ func (rt *Runtime) applyRun(e *scheduler.StepExecutor, run *replay.Run, o *servi
 	}
 	start.Now = standingTime(start.Now)
 	start.Seed = cmp.Or(o.Run.Seed, start.Seed)
-	if run.IsPlayed() {
-		rt.applySettings(e, start, run)
-	} else {
+	rt.applySettings(e, start, run)
+	if !run.IsPlayed() {
 		start.ID = ""
 	}
 	e.Start = start
 	e.Env.Clock = func() time.Time { return start.Now }
 }
 
-// applySettings lets a played run have the language and the time zone of the machine that recorded it, whatever those of this
-// machine are.
+// applySettings lets a recorded run tell its time in the zone that is recorded, and a played one have the language of the machine that
+// recorded it, whatever those of this machine are.
 func (rt *Runtime) applySettings(e *scheduler.StepExecutor, start *scheduler.RecordedStart, run *replay.Run) {
 	language, zone := run.Settings()
-	start.Language, e.Zone = language, nil
-	if zone == "" {
+	e.Zone = zoneNamed(zone)
+	if run.IsPlayed() {
+		start.Language = language
+		e.UserZone = func(user string) *time.Location { return zoneNamed(run.UserZone(user)) }
 		return
 	}
-	if at, err := time.LoadLocation(zone); err == nil { // a zone that this machine does not know is left out, as by old recordings
-		e.Zone = at
+	e.UserZone = func(user string) *time.Location {
+		zone := rt.settings.ZoneOf(user)
+		if zone != nil {
+			run.NoteUserZone(user, zone.String())
+		}
+		return zone
 	}
 }
 

@@ -122,6 +122,7 @@ func (rt *Runtime) newBareExecutor() (*scheduler.StepExecutor, error) {
 	env.Log = rt.NewLog(slog.LevelWarn)
 	return &scheduler.StepExecutor{
 		Zone:           rt.zone,
+		UserZone:       rt.settings.ZoneOf,
 		Env:            env,
 		Program:        rt.version,
 		MaxParallel:    rt.settings.Run.MaxParallel,

@@ -53,6 +53,7 @@ func (rt *Runtime) NewService() *service.Service {
 		Dir:              cmp.Or(rt.workerRoot, rt.settings.Root),
 		Rooted:           rt.workerRoot != "",
 		CancelWords:      rt.settings.CancelWords,
+		UserZone:         rt.settings.ZoneOf,
 		Languages:        rt.settings.KnownLanguages,
 		Tests:            rt.TestParts(),
 		Script: func(answers value.Value) (llm.Provider, error) {

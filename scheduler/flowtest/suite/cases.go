@@ -101,7 +101,7 @@ func (c *caseReader) read() {
 	c.now = standardNow()
 	if k.Now != "" {
 		var err error
-		c.now, err = memory.ParseTime(k.Now)
+		c.now, err = memory.ParseTimeIn(k.Now, time.UTC)
 		if err != nil {
 			c.reportOnce(c.at(c.place("now")), wording.OfError(err), wording.Text{})
 		}
