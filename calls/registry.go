@@ -190,6 +190,22 @@ func (r *Registry) WithResolver(f plugins.Resolver, variables ...string) *Regist
 	return c
 }
 
+// WithImportance returns a copy of the Registry in which f judges instead of the importance functions that work outside of the
+// program, for example those of plugins.
+func (r *Registry) WithImportance(f plugins.Importance) *Registry {
+	c := &Registry{}
+	if r != nil {
+		*c = *r
+	}
+	c.importance = maps.Clone(c.importance)
+	for name, known := range c.importance {
+		if o, ok := known.(plugins.Outsider); ok && o.IsOutside() {
+			c.importance[name] = f
+		}
+	}
+	return c
+}
+
 // VariableNames lists the variables that have a resolver, sorted.
 func (r *Registry) VariableNames() []string {
 	if r == nil {

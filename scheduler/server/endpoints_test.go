@@ -51,6 +51,7 @@ func requests() map[string]request {
 		"get-source":      {path: "/api/v1/flows/echo/source", status: 200, shared: true},
 		"put-source":      {path: "/api/v1/flows/edited/source", body: `{"text": "steps: [{id: a, call: template, with: {template: new}}]"}`, header: []string{"If-Match", "*"}, status: 200, shared: true, badBody: `{"text": "steps: [{id: a, call: chta}]"}`},
 		"lint-text":       {path: "/api/v1/lint", body: `{"file": "new", "text": "steps: [{id: a, call: chta}]"}`, status: 200, shared: true, badBody: `{"file": "../x", "text": ""}`},
+		"preview-prompt":  {path: "/api/v1/preview", body: `{"file": "echo", "text": "name: echo\nsteps: [{id: a, call: chat, with: {user: hi}}]", "run": "RUN"}`, status: 200, badBody: `{"file": "../x", "text": ""}`},
 		"get-flow-schema": {path: "/api/v1/flow.schema.json", status: 200, shared: true},
 
 		"start-run":         {path: "/api/v1/runs", body: `{"flow": "echo", "inputs": {"question": "q"}}`, status: 201, shared: true, badBody: `{"flow": "echo", "inputs": {"question": 1}}`},

@@ -14,10 +14,12 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/atomicfile"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flow/graph"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/service/preview"
 )
 
 // registerFlows adds what is done with flow files.
@@ -39,6 +41,10 @@ func (s *Server) registerFlows() {
 		answers["201"] = &created
 	}
 	addEndpoint(s, endpoint{method: http.MethodPost, path: base + "/lint", id: "lint-text", summary: "Report the problems of a text that is not saved", noStore: true, scope: store.FlowsRead}, s.lintText)
+	addEndpoint(s, endpoint{
+		method: http.MethodPost, path: base + "/preview", id: "preview-prompt", summary: "Render the prompt of one step of a text that is not saved", scope: store.FlowsRead,
+		advice: "No model is asked and nothing is written: steps that reach beyond the flow have what an earlier run or a test gave, or placeholders like ‹recall.text›.", errors: gone,
+	}, s.previewPrompt)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/flow.schema.json", id: "get-flow-schema", summary: "Get the JSON Schema of flow files", noStore: true, scope: store.FlowsRead}, s.getFlowSchema)
 }
 
@@ -395,6 +401,95 @@ func (s *Server) lintText(ctx context.Context, in *lintTextInput) (*body[lintBod
 		return nil, err
 	}
 	return &body[lintBody]{lintBody{s.problemBodies(ctx, problems), len(problems.Errors()), len(problems.Warnings())}}, nil
+}
+
+type previewInput struct {
+	Body struct {
+		File string `json:"file" minLength:"1" doc:"The path that the text is to have: an id of a flow, or a path below a folder of flows."`
+		Text string `json:"text" maxLength:"1048576"`
+		Line int    `json:"line,omitempty" minimum:"0" doc:"The line of the cursor, from 1: the step that it is in is shown; before the first step, the one that answers the user."`
+		From string `json:"from,omitempty" enum:"run,test,none" default:"run" doc:"Which values are shown: those of a run, of a case of a test, or placeholders alone."`
+		Run  string `json:"run,omitempty" doc:"The run; by default the last one of the flow."`
+		Test string `json:"test,omitempty" doc:"The test file, as GET /tests lists it, and case the id of its case."`
+		Case string `json:"case,omitempty"`
+	}
+}
+
+// previewBody is the prompt of a step of a text that is not saved.
+type previewBody struct {
+	Step     string                        `json:"step,omitempty" doc:"The step that is shown; none if the text has errors."`
+	Call     string                        `json:"call,omitempty"`
+	From     string                        `json:"from" enum:"run,test,none" doc:"Which values are shown."`
+	Run      string                        `json:"run,omitempty"`
+	Unknown  []string                      `json:"unknown" nullable:"false" doc:"The inputs and steps that placeholders stand for."`
+	Prompts  []shaped[explain.Explanation] `json:"prompts" nullable:"false"`
+	NoPrompt string                        `json:"no_prompt,omitempty" doc:"Why there is no prompt."`
+	Hint     string                        `json:"hint,omitempty"`
+	Errors   int                           `json:"errors" doc:"How many errors the text has; with one nothing is rendered."`
+}
+
+// previewPrompt renders the prompt of one step of a text that is not saved.
+func (s *Server) previewPrompt(ctx context.Context, in *previewInput) (*body[previewBody], error) {
+	file, ok := s.library.FileOf(in.Body.File)
+	if !ok {
+		return nil, calls.Errorf(calls.Invalid, "file: %s is not a path below a folder of flows", quoteText(in.Body.File))
+	}
+	out := previewBody{From: "none", Unknown: []string{}, Prompts: []shaped[explain.Explanation]{}}
+	values := func(f *flow.Flow) (known preview.Values, err error) {
+		known, err = s.previewValues(ctx, f, in, &out)
+		return known, err
+	}
+	read := s.readerOf(ctx)
+	mayRun := checkScope(requestOf(ctx).caller, store.RunsWrite) == nil // else the files of a run are not for this caller
+	made, err := s.options.Service.Preview(ctx, principalOf(ctx), &service.PreviewRequest{
+		File: file, Text: in.Body.Text, Line: in.Body.Line, ReadFile: read, ReadsFiles: read == nil && mayRun, Values: values,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Errors = len(made.Problems.Errors())
+	if made.Step != nil {
+		out.Step, out.Call = made.Step.ID, made.Step.Call
+	}
+	if made.NoPrompt != nil {
+		language := s.languageOf(ctx)
+		out.NoPrompt = s.folders.Hide(wording.OfError(made.NoPrompt).In(language))
+		out.Hint = s.folders.Hide(hintOf(made.NoPrompt).In(language))
+	}
+	if made.Result != nil {
+		out.Unknown = append(out.Unknown, made.Unknown...)
+		for _, one := range made.Prompts {
+			out.Prompts = append(out.Prompts, shaped[explain.Explanation]{value.Must(one)})
+		}
+	}
+	return &body[previewBody]{out}, nil
+}
+
+// previewValues returns the values that the caller has asked for, as far as the token may read them, and notes in out which they are.
+func (s *Server) previewValues(ctx context.Context, f *flow.Flow, in *previewInput, out *previewBody) (known preview.Values, err error) {
+	switch in.Body.From {
+	case "none":
+		return known, nil
+	case "test":
+		file, err := s.tests.File(ctx, in.Body.Test, s.languageOf(ctx))
+		if err != nil {
+			return known, err
+		}
+		c, err := file.Case(in.Body.Case)
+		if err != nil {
+			return known, err
+		}
+		out.From = "test"
+		return service.ValuesOfCase(c), nil
+	}
+	if checkScope(requestOf(ctx).caller, store.RunsRead) != nil {
+		return known, nil
+	}
+	known, out.Run, err = s.options.Service.ValuesOfRun(ctx, principalOf(ctx), f.Name, in.Body.Run)
+	if out.Run != "" {
+		out.From = "run"
+	}
+	return known, err
 }
 
 // readerOf returns how the check of a caller's text reads the files that the text names; nil reads any. Who may not save

@@ -409,3 +409,41 @@ func TestLintReadsNoForeignFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestPreviewShowsNoForeignThings checks a preview for a token that may read flows alone: no file of the machine and no run is in it.
+func TestPreviewShowsNoForeignThings(t *testing.T) {
+	dir := t.TempDir()
+	private := filepath.Join(t.TempDir(), "private.yaml")
+	if err := os.WriteFile(private, []byte(`{"context_template": [{"module_name": "hunter2", "segments": [{"type": "text", "value": "hunter2"}]}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, dir, nil, func(o *server.Options) { o.Edit = true })
+	owner, other := f.token("lin", store.Admin), f.token("bo", store.FlowsRead, store.RunsRead)
+	reader, editor := f.token("", store.FlowsRead), f.token("", store.FlowsRead, store.FlowsWrite, store.RunsWrite)
+	run := f.start(owner, "echo", `{"question": "hunter2"}`)
+	configured := "{id: a, call: input, with: {config_path: " + private + ", user_input: hi}}, {id: b, call: chat, with: {user: '{{ a.prompt }}'}}"
+	quoted := "{id: a, call: template, with: {template: !file " + private + "}}, {id: b, call: chat, with: {user: '{{ a.text }}'}}"
+	asked := "{id: b, call: chat, with: {user: '{{ inputs.question }}'}}"
+	for _, c := range []struct {
+		name, token, steps, more string
+		status                   int
+		shows                    bool
+	}{
+		{name: "a file, by a reader", token: reader, steps: configured, status: http.StatusOK},
+		{name: "a file in the flow, by a reader", token: reader, steps: quoted, status: http.StatusOK},
+		{name: "a file, by an editor who may run flows", token: editor, steps: configured, status: http.StatusOK, shows: true},
+		{name: "the last run, by a reader", token: reader, steps: asked, status: http.StatusOK},
+		{name: "the last run, by another user", token: other, steps: asked, status: http.StatusOK},
+		{name: "a run of another user", token: other, steps: asked, more: `, "run": "` + run + `"`, status: http.StatusNotFound},
+		{name: "the last run, by its user", token: owner, steps: asked, status: http.StatusOK, shows: true},
+	} {
+		text := value.OfString("name: echo\ninputs: {properties: {question: {type: string}}}\nsteps: [" + c.steps + "]\n").JSON()
+		answer := f.do(c.token, "POST", "/api/v1/preview", `{"file": "echo", "line": 9, "text": `+text+c.more+`}`)
+		if answer.status != c.status || strings.Contains(answer.text, "hunter2") != c.shows {
+			t.Errorf("%s: status %d\n%s", c.name, answer.status, answer.text)
+		}
+	}
+	if left := f.do(owner, "GET", "/api/v1/runs", "").at("/items/1/run"); left != "null" {
+		t.Errorf("a preview is a run: %s", left)
+	}
+}

@@ -29,6 +29,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
 	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -159,7 +160,8 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 		Journal: func(ctx context.Context, _ bool) (journal.Journal, error) {
 			return journalsqlite.Open(ctx, dir, journalsqlite.Options{})
 		},
-		Languages: func() *flow.Languages { return &flow.Languages{Default: "en"} },
+		EphemeralJournal: func() journal.Journal { return journalmemory.New(time.Now) },
+		Languages:        func() *flow.Languages { return &flow.Languages{Default: "en"} },
 		Memory: func(ctx context.Context, _ service.MemoryOptions) (*memory.SnapshotProcessor, error) {
 			s, err := memorysqlite.Open(ctx, dir, memorysqlite.Options{})
 			return &memory.SnapshotProcessor{Store: s}, err

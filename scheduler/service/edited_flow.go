@@ -2,10 +2,16 @@ package service
 
 import (
 	"context"
+	"strings"
+	"time"
 
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service/preview"
 )
 
 // LoadEditedText reads an edited flow for a run from its text; the files that it names are
@@ -35,6 +41,169 @@ func (s *Service) LintText(file, text string, readFile func(path string) ([]byte
 	loader.ReadFile = readFile
 	f, problems := loader.Parse(file, []byte(text))
 	return f, problems, nil
+}
+
+// PreviewRequest is a text whose prompt is to be shown while one types. Its caller makes one for one [Service.Preview]; it is only read.
+type PreviewRequest struct {
+	File, Text string
+	// Line is the line of the cursor, from 1: the step that it is in is shown.
+	Line int
+	// ReadFile reads the files that the text names, as for [Service.LintText].
+	ReadFile func(path string) ([]byte, error)
+	// ReadsFiles is set if steps may read the files that their parameters name.
+	ReadsFiles bool
+	// Values are what the steps before it gave. See [Service.ValuesOfRun] and [ValuesOfCase].
+	Values func(f *flow.Flow) (preview.Values, error)
+}
+
+// Preview is the prompt of a step of an edited text. [Service.Preview] makes it for its caller.
+type Preview struct {
+	// Step is the one that is shown; nil if the text has errors.
+	Step *flow.Step
+	*preview.Result
+	// NoPrompt is why there is none; nil if there is one.
+	NoPrompt error
+	Problems flow.Problems
+}
+
+const (
+	// maxPreviews bounds how many previews are made at once, maxPreviewTime how long one takes.
+	maxPreviews    = 2
+	maxPreviewTime = 5 * time.Second
+)
+
+// Preview renders the prompt of the step that the cursor is in. No model is asked and nothing is written.
+func (s *Service) Preview(ctx context.Context, p Principal, r *PreviewRequest) (*Preview, error) {
+	timeout := calls.Errorf(calls.Timeout, "the prompt takes longer than %s", maxPreviewTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, maxPreviewTime, timeout)
+	defer cancel()
+	select {
+	case s.previews <- struct{}{}:
+		defer func() { <-s.previews }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	loader, _, err := s.parts.Loader(Surroundings{})
+	if err != nil {
+		return nil, err
+	}
+	loader.ReadFile = r.ReadFile
+	f, problems := loader.Parse(r.File, []byte(r.Text))
+	if f == nil {
+		return &Preview{Problems: problems}, nil
+	}
+	values, err := r.Values(f)
+	if err != nil {
+		return nil, err
+	}
+	env, err := s.previewEnv(r.ReadsFiles)
+	if err != nil {
+		return nil, err
+	}
+	step := stepAt(f, r.Line)
+	result, err := preview.Render(ctx, f, &preview.Options{
+		Step: step.ID, Values: values, Env: env, Loader: loader, ReadsFiles: r.ReadsFiles, Owner: p.Owner(),
+		Journal: s.parts.EphemeralJournal, Counter: s.parts.Counter(f, step.ID, ""),
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return &Preview{step, result, err, problems}, nil
+}
+
+// previewEnv returns what the calls of a preview may use: texts in further languages, and media files for those who may read them.
+func (s *Service) previewEnv(readsFiles bool) (*calls.Env, error) {
+	known, err := s.parts.CallEnv(false)
+	if err != nil {
+		return nil, err
+	}
+	env := calls.NewEnv()
+	env.Languages, env.Tokens = known.Languages, known.Tokens
+	if readsFiles {
+		env.MediaRoots = known.MediaRoots
+	}
+	return env, nil
+}
+
+// stepAt returns the step that a line of the text is in: before the first one, the one whose prompt people want to see.
+func stepAt(f *flow.Flow, line int) *flow.Step {
+	var at *flow.Step
+	for _, step := range f.Steps {
+		if step.Pos.Line <= line {
+			at = step
+		}
+	}
+	if at == nil {
+		at = PromptStep(f)
+	}
+	if at == nil {
+		at = f.Steps[len(f.Steps)-1]
+	}
+	return at
+}
+
+// ValuesOfRun returns what a run that the principal sees knows of its steps; id "" is the last run of the flow. run is
+// the run that was found, "" if there is none.
+func (s *Service) ValuesOfRun(ctx context.Context, p Principal, flowName, id string) (known preview.Values, run string, err error) {
+	if id == "" {
+		for info, err := range s.Runs(ctx, p, journal.RunFilter{Flow: flowName, Limit: 1}) {
+			if err != nil {
+				return known, "", err
+			}
+			id = info.ID
+		}
+	}
+	if id == "" {
+		return known, "", nil
+	}
+	j, _, err := s.visibleRun(ctx, p, id)
+	if err != nil {
+		return known, "", err
+	}
+	state, err := journal.Fold(j.Events(ctx, id, 1))
+	if err != nil {
+		return known, "", markUnavailable(err)
+	}
+	known = preview.Values{Inputs: state.Inputs, Conversation: state.Conversation, Steps: map[string]preview.Step{}, Variables: map[string]value.Value{}}
+	for _, st := range state.Steps {
+		vars, _ := st.Names.Get("vars")
+		for name, v := range vars.Map().All() {
+			known.Variables[name] = v
+		}
+		isOver := st.State == journal.StepStatusFinished || st.State == journal.StepStatusSkipped
+		if isInside := strings.ContainsAny(st.ID, "/["); isOver && !isInside {
+			known.Steps[st.ID] = preview.Step{
+				Call: st.Call, Params: st.Params, Input: st.Input, Output: st.Output, IsSkipped: st.State == journal.StepStatusSkipped, Reason: st.Reason,
+			}
+		}
+	}
+	return known, id, nil
+}
+
+// ValuesOfCase returns what a case of a test gives: its inputs, the steps of its state, and the first reply of each mock.
+func ValuesOfCase(c *suite.Case) preview.Values {
+	known := preview.Values{Inputs: c.Inputs, Conversation: c.Conversation, Steps: map[string]preview.Step{}, Variables: map[string]value.Value{}}
+	for i := range c.Mocks {
+		m := &c.Mocks[i]
+		isReply := len(m.Replies) > 0 && m.Replies[0].Error == nil && !m.Replies[0].PassesOn
+		switch {
+		case !isReply:
+		case m.Variable != "":
+			known.Variables[m.Variable] = m.Replies[0].Value
+		case m.Step != "" && !m.IsList:
+			known.Steps[m.Step] = preview.Step{Output: m.Replies[0].Value}
+		case m.Call != "":
+			for _, step := range c.Flow.Steps {
+				if _, has := known.Steps[step.ID]; step.Call == m.Call && !has && step.ForEach == nil {
+					known.Steps[step.ID] = preview.Step{Call: m.Call, Output: m.Replies[0].Value}
+				}
+			}
+		}
+	}
+	for _, ended := range c.State {
+		known.Steps[ended.Step] = preview.Step{Input: ended.Input, Output: ended.Output, IsSkipped: ended.IsSkipped, Reason: ended.Reason}
+	}
+	return known
 }
 
 // RunFiles are the files that a run has kept, with its flow. [Service.Files] makes them for its caller.

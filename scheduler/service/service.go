@@ -26,6 +26,7 @@ type Service struct {
 	parts    Parts
 	progress progressCache
 	viewed   viewedFlows
+	previews chan struct{} // a slot for each preview that is being made
 
 	mu       sync.Mutex      // guards what follows
 	recorder journal.Journal // nil until it is needed
@@ -55,7 +56,7 @@ func markUnavailable(err error) error {
 
 // New returns a Service of these parts. Nothing is opened before it is needed.
 func New(parts Parts) *Service {
-	s := &Service{parts: parts}
+	s := &Service{parts: parts, previews: make(chan struct{}, maxPreviews)}
 	s.memories = s.lazyMemory(MemoryOptions{})
 	return s
 }

@@ -98,6 +98,18 @@ type TestFile struct {
 	Problems flow.Problems
 }
 
+// Case returns the case with an id. The error of an unknown one is of kind NotFound.
+func (f *TestFile) Case(id string) (*suite.Case, error) {
+	if f.Suite == nil {
+		return nil, calls.Errorf(calls.Invalid, "%s has errors", f.Name).WithHint("scheduler lint shows them")
+	}
+	selected, err := selectCases(f, []string{id})
+	for c := range selected {
+		return c, nil
+	}
+	return nil, err
+}
+
 // Names returns the names of all test files, sorted. Hidden folders are passed over, and links.
 func (t *Tests) Names() ([]string, error) {
 	files, err := t.paths()

@@ -81,6 +81,10 @@ var _ = wording.Add(wording.Catalog{
 	"the run does not wait: it is %s":                         "运行没有在等待：它%s",
 	"the run %s waits for nothing that can be asked for here": "运行 %s 等待的内容不能在此处询问",
 
+	"the prompt takes longer than %s": "生成提示词的时间超过 %s",
+	"%s has errors":                   "%s 有错误",
+	"scheduler lint shows them":       "用 scheduler lint 查看",
+
 	"a run on other machines is neither recorded nor replayed": "在其他机器上的运行既不能录制也不能重放",
 	"run it here with --on local":                              "请用 --on local 在此运行",
 })

@@ -419,6 +419,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Render the prompt of one step of a text that is not saved
+         * @description No model is asked and nothing is written: steps that reach beyond the flow have what an earlier run or a test gave, or placeholders like ‹recall.text›.
+         */
+        post: operations["preview-prompt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/run-hours": {
         parameters: {
             query?: never;
@@ -1541,6 +1561,49 @@ export interface components {
             text: string;
             /** Format: int64 */
             tokens: number;
+        };
+        PreviewBody: {
+            call?: string;
+            /**
+             * Format: int64
+             * @description How many errors the text has; with one nothing is rendered.
+             */
+            errors: number;
+            /**
+             * @description Which values are shown.
+             * @enum {string}
+             */
+            from: "run" | "test" | "none";
+            hint?: string;
+            /** @description Why there is no prompt. */
+            no_prompt?: string;
+            prompts: components["schemas"]["Explanation"][];
+            run?: string;
+            /** @description The step that is shown; none if the text has errors. */
+            step?: string;
+            /** @description The inputs and steps that placeholders stand for. */
+            unknown: string[];
+        };
+        PreviewInputBody: {
+            case?: string;
+            /** @description The path that the text is to have: an id of a flow, or a path below a folder of flows. */
+            file: string;
+            /**
+             * @description Which values are shown: those of a run, of a case of a test, or placeholders alone.
+             * @default run
+             * @enum {string}
+             */
+            from: "run" | "test" | "none";
+            /**
+             * Format: int64
+             * @description The line of the cursor, from 1: the step that it is in is shown; before the first step, the one that answers the user.
+             */
+            line?: number;
+            /** @description The run; by default the last one of the flow. */
+            run?: string;
+            /** @description The test file, as GET /tests lists it, and case the id of its case. */
+            test?: string;
+            text: string;
         };
         Problem: {
             /** @description What is wrong with this request. */
@@ -5220,6 +5283,138 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "preview-prompt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
