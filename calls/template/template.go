@@ -129,6 +129,8 @@ func lintParams(params value.Value, _ calls.LintEnv) (problems []schema.Problem)
 		}.WithMessage("no value is given for the name %q", ref.Path[0])
 		if hint := value.DidYouMean(ref.Path[0], values.Map().Keys()); hint != "" {
 			p.Hint = hint
+		} else if remedy := prompt.NameRemedy(ref.Path[0]); remedy.En != "" {
+			p = p.WithHint("%s", remedy)
 		}
 		problems = append(problems, p)
 	}

@@ -52,6 +52,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/syntax"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Expr is a compiled expression, made by [ParseExpr]. It is immutable and safe for
@@ -121,6 +122,10 @@ func Truthy(v value.Value) bool { return pyvalue.Truthy(v) }
 
 // Filters lists the filters, by name.
 func Filters() []Builtin { return builtins.Filters() }
+
+// NameRemedy returns what to write instead of a name that nothing gives a value, if it is known from Jinja2, Python or a web framework: for
+// example x | length for len. It is "" for any other name.
+func NameRemedy(name string) wording.Text { return builtins.NameRemedy(name) }
 
 // Tests lists the tests, by name.
 func Tests() []Builtin { return builtins.Tests() }

@@ -58,7 +58,7 @@ func TestTransformersErrors(t *testing.T) {
 		"{{ 'a'.swapcase is defined }}":                         "1:4: the member 'swapcase' of a 'str' is not supported",
 		"{{ 7['real'] }}":                                       "1:4: the member 'real' of a 'int' is not supported",
 		"{% for i in [1] %}{{ loop.changed }}{% endfor %}":      "1:22: the member 'changed' of a 'LoopContext' is not supported (compare with loop.previtem)",
-		"{{ lipsum is defined }}":                               "1:4: lipsum is undefined (templates make nothing up)",
+		"{{ lipsum is defined }}":                               "1:4: lipsum is undefined (lipsum writes filler text, and templates make nothing up: write the text, or read it with !file PATH)",
 		"{% if self %}a{% endif %}":                             "1:7: self is undefined (a template has no blocks)",
 		"{% generation %}a":                                     "1:1: {% generation %} is not closed (add {% endgeneration %})",
 	} {

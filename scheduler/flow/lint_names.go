@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -168,11 +169,18 @@ func (u *unit) unknownName(use nameUse, name string) {
 	properties, _ := u.flow.Inputs.Doc().Get("properties")
 	if _, isInput := properties.Get(name); isInput {
 		p.hint("inputs are named by inputs.%s", name)
-	} else if near := u.nearStep(name, reservedNames); near != "" {
+		return
+	}
+	near, remedy := u.nearStep(name, reservedNames), prompt.NameRemedy(name)
+	_, isVariable := u.loading.Registry.Resolver(name)
+	switch {
+	case near != "":
 		p.hint("did you mean %q?", near)
-	} else if _, ok := u.loading.Registry.Resolver(name); ok {
+	case isVariable:
 		p.hint("variables are named by vars.%s", name)
-	} else {
+	case remedy.En != "":
+		p.setHint(remedy)
+	default:
 		p.hint("names are the steps %s, and %s", value.ListNames(u.stepIDs()), strings.Join(reservedNames, ", "))
 	}
 }

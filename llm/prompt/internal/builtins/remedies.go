@@ -29,8 +29,58 @@ var unsupported = map[string]map[string]string{
 		"swapcase": "", "translate": "write .replace(old, new)", "zfill": "write '%05d' % x", "changed": "compare with loop.previtem",
 	},
 	"function": {
-		"lipsum":  "templates make nothing up",
+		"lipsum":  "lipsum writes filler text, and templates make nothing up: write the text, or read it with !file PATH",
 		"varargs": "name the parameters of the macro", "kwargs": "name the parameters of the macro", "self": "a template has no blocks",
+	},
+	// Names that a value may be given for: unlike those of functions they are only undefined without one.
+	"name": {
+		"_":                    "templates translate nothing: write the text",
+		"all":                  "write x | reject | list | length == 0",
+		"any":                  "write x | select | list | length > 0",
+		"caller":               "caller is known in a macro that {% call %} uses",
+		"choice":               "write {{ [1, 2, 3] | random }}",
+		"datetime":             "a run has one time: write {{ run.started_at }}",
+		"enumerate":            "write {% for x in list %}{{ loop.index0 }}",
+		"env":                  "templates read no environment: write {{ secrets.NAME }} for a secret that the settings allow, or give an input",
+		"environ":              "templates read no environment: write {{ secrets.NAME }} for a secret that the settings allow, or give an input",
+		"filter":               "write x | select('test')",
+		"forloop":              "loop is known inside of {% for %}",
+		"get_flashed_messages": "a template sees no web request: what came with it is under inputs",
+		"getattr":              "write x.name or x['name']",
+		"gettext":              "templates translate nothing: write the text",
+		"hasattr":              "write x.name is defined",
+		"isinstance":           "write x is string, x is number or x is mapping",
+		"json":                 "write x | tojson",
+		"len":                  "write x | length",
+		"lookup":               "templates read no files: write !file PATH",
+		"loop":                 "loop is known inside of {% for %}",
+		"ngettext":             "templates translate nothing: write the text",
+		"now":                  "a run has one time: write {{ run.started_at }}",
+		"open":                 "templates read no files: write !file PATH",
+		"os":                   "templates read no environment: write {{ secrets.NAME }} for a secret that the settings allow, or give an input",
+		"print":                "write {{ x }}",
+		"raise_exception":      "a template does not end a run: check the value in the schema of the inputs",
+		"randint":              "write {{ [1, 2, 3] | random }}",
+		"random":               "write {{ [1, 2, 3] | random }}",
+		"repr":                 "write x | tojson",
+		"request":              "a template sees no web request: what came with it is under inputs",
+		"reversed":             "write x | reverse",
+		"session":              "a template sees no web request: what came with it is under inputs",
+		"set":                  "write x | unique | list",
+		"sorted":               "write x | sort",
+		"static":               "templates know no routes of a web server: write the address",
+		"str":                  "write x | string",
+		"strftime_now":         "a run has one time: write {{ run.started_at }}",
+		"super":                "a template has no blocks",
+		"time":                 "a run has one time: write {{ run.started_at }}",
+		"today":                "a run has one time: write {{ run.started_at }}",
+		"tuple":                "write x | list",
+		"type":                 "write x is string, x is number or x is mapping",
+		"url":                  "templates know no routes of a web server: write the address",
+		"url_for":              "templates know no routes of a web server: write the address",
+		"uuid":                 "write {{ run.id }}, or give an input",
+		"uuid4":                "write {{ run.id }}, or give an input",
+		"zip":                  "write {% for x in a %}{{ x }} {{ b[loop.index0] }}",
 	},
 }
 
@@ -75,6 +125,20 @@ func unsupportedMember(o pyvalue.Val, name string) *fault.Error {
 func Remedy(kind, name string) (text string, ok bool) {
 	text, ok = unsupported[kind][name]
 	return text, ok
+}
+
+// NameRemedy returns what to write instead of a name that nothing gives a value, for example x | length for len; "" if it is not known
+// from elsewhere.
+func NameRemedy(name string) wording.Text {
+	for _, kind := range []string{"function", "name"} {
+		if text := unsupported[kind][name]; text != "" {
+			return wording.Of(text)
+		}
+	}
+	if _, isFilter := filterTable()[name]; isFilter {
+		return wording.Say("%s is a filter: write {{ x | %s }}", name, name)
+	}
+	return wording.Text{}
 }
 
 // KindText returns what a name in a template names.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -25,7 +26,7 @@ func TestUnsupported(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"filter", "tag", "method", "function"} {
+	for _, kind := range []string{"filter", "tag", "method", "function", "name"} {
 		names := builtins.UnsupportedNames(kind)
 		if len(names) == 0 {
 			t.Errorf("no unsupported %s", kind)
@@ -49,4 +50,44 @@ func TestUnsupported(t *testing.T) {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}
+}
+
+// TestNameRemedy prints names that people know from elsewhere: each is undefined with a remedy, and an ordinary name in every other
+// respect.
+func TestNameRemedy(t *testing.T) {
+	names := append(builtins.UnsupportedNames("name"), "upper", "sum", "tojson") // these are filters
+	for _, name := range names {
+		if name == "caller" || name == "loop" || name == "forloop" || name == "super" {
+			continue // these have values in their blocks
+		}
+		_, err := render(t, "{{ "+name+"(1) }}", value.NewMap(0))
+		var e *prompt.Error
+		if !errors.As(err, &e) || e.Class != prompt.Undefined || e.Hint == "" || e.Hint != prompt.NameRemedy(name).En {
+			t.Errorf("%s: got %v", name, err)
+		}
+		for _, one := range []struct {
+			text, want string
+			values     *value.Map
+		}{
+			{"{{ " + name + " is defined }}", "False", value.NewMap(0)},
+			{"{{ " + name + " | default('none') }}", "none", value.NewMap(0)},
+			{"{{ " + name + " }}", "given", value.Pairs(name, "given")},
+		} {
+			if got, err := render(t, one.text, one.values); err != nil || got != one.want {
+				t.Errorf("%s: got %q, %v", one.text, got, err)
+			}
+		}
+	}
+	if remedy := prompt.NameRemedy("customer"); remedy.En != "" {
+		t.Errorf("a name of a flow has the remedy %q", remedy)
+	}
+}
+
+func render(t *testing.T, text string, values *value.Map) (string, error) {
+	t.Helper()
+	tmpl, err := prompt.Parse(prompt.Source{Text: text})
+	if err != nil {
+		return "", err
+	}
+	return tmpl.Render(t.Context(), prompt.Values{Map: values})
 }

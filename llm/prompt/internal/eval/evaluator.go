@@ -13,7 +13,6 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // evaluator is the state of one evaluation or rendering. Eval and Render take one
@@ -131,10 +130,9 @@ func (m *evaluator) lookupOuter(n *ast.NameNode) (pyvalue.Val, error) {
 			return pyvalue.None, err
 		}
 		f, ok := m.Scope.(LenientScope)
-		remedy, _ := builtins.Remedy("function", n.Name)
 		s.v = m.Undefined(&pyvalue.UndefinedValue{
 			Class: fault.Undefined, Name: n.Name, Format: "%s is undefined", Args: []any{n.Name}, Off: n.Pos(), Deep: ok && f.IsAbsent(n.Name),
-			Hint: wording.Of(remedy),
+			Hint: builtins.NameRemedy(n.Name),
 		})
 	}
 	return s.v, nil
