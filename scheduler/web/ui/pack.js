@@ -26,7 +26,7 @@ for (const file of files) {
 const entry = readFileSync(join(built, "index.html"), "utf8");
 const first = ["index.html", ...[...entry.matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)].map((m) => m[1])];
 const language = files.filter((f) => /^assets\/(en|zh)-/.test(f)).sort((a, b) => sizes[b] - sizes[a])[0];
-const start = closure([...first, language, chunkOf("runs")]);
+const start = closure([...first, language, chunkOf("flows")]);
 check("first", start);
 check("run", closure([...first, language, chunkOf("run")]));
 check("all", files);

@@ -124,11 +124,40 @@ test("a run is started from its form by the keyboard alone", async ({ page }) =>
   await expect(page.getByRole("row").nth(1)).toContainText("waiting");
 });
 
+test("a card tells how a flow fares, and leads to its form, its chat and its runs", async ({ page }) => {
+  await startRun(page, "failing");
+  await page.goto("/flows");
+  const card = (name: string) => page.locator(".flow-card").filter({ has: page.getByRole("heading", { name, exact: true }) });
+  await expect(card("failing").locator(".dot.state-failed").first()).toBeVisible();
+  await expect(card("failing").getByRole("link", { name: /last runs? of failing, [1-9]/ })).toHaveAttribute("href", "/runs?flow=failing");
+  await expect(card("tale")).toContainText("teller");
+  await expect(card("tale").locator("a[href='/tests']")).toBeVisible();
+  await expect(card("timed")).toContainText("Next schedule");
+  await card("tale").getByRole("link", { name: "Run tale" }).click();
+  await expect(page).toHaveURL(/\/flows\/tale\?tab=run/);
+  await page.goto("/flows");
+  await page.getByLabel("Search").fill("order that lacks");
+  await expect(page.locator(".flow-card")).toHaveCount(1);
+  await card("order").getByRole("link", { name: "Chat with order" }).click();
+  await expect(page).toHaveURL(/\/chat\/order/);
+});
+
+test("flows on a phone", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 860 });
+  await page.goto("/flows");
+  await expect(page.locator(".flow-card").first()).toBeVisible();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+  await expectAccessible(page);
+  await keepScreen(page, "flows-phone", { language: "en", theme: "light" });
+});
+
 for (const look of looks) {
   test(`flows in ${look.language}, ${look.theme}`, async ({ page }) => {
     await setLook(page, look);
+    await startRun(page, "quickstart");
+    await startRun(page, "failing");
     await page.goto("/flows");
-    await expect(page.getByRole("row").nth(1)).toBeVisible();
+    await expect(page.locator(".flow-card .dots").first()).toBeVisible();
     await expectAccessible(page);
     await keepScreen(page, "flows", look);
     await page.goto("/flows/support");

@@ -1,4 +1,9 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, expectAccessible, setLook, test } from "./fixtures.ts";
+import { program, serveProject } from "./server.ts";
 
 test("the login link logs in once, a token does too, and logging out ends the session", async ({ browser, baseURL }) => {
   const context = await browser.newContext({ baseURL });
@@ -16,7 +21,7 @@ test("the login link logs in once, a token does too, and logging out ends the se
   await page.reload();
   await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
   await page.goto(process.env.SCHEDULER_LINK!);
-  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Flows" })).toBeVisible();
   expect((await context.request.get(process.env.SCHEDULER_LINK!)).status()).toBe(401);
   await context.close();
 });
@@ -24,7 +29,7 @@ test("the login link logs in once, a token does too, and logging out ends the se
 test("language and theme change at once and are kept", async ({ page }) => {
   await page.goto("/");
   await page.getByLabel("Language").selectOption("zh");
-  await expect(page.getByRole("heading", { name: "运行" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "流程", exact: true })).toBeVisible();
   await expect(page.locator("html")).toHaveAttribute("lang", "zh-CN");
   await page.getByRole("button", { name: "配色" }).press("Enter"); // the menu is used by the keyboard alone
   await expect(page.getByRole("menuitemradio", { name: "跟随系统" })).toBeFocused();
@@ -35,7 +40,7 @@ test("language and theme change at once and are kept", async ({ page }) => {
   const asked = page.waitForRequest((request) => request.url().includes("/api/v1/runs"));
   await page.reload();
   expect((await asked).headers()["accept-language"]).toBe("zh"); // the server answers in it
-  await expect(page.getByRole("heading", { name: "运行" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "流程", exact: true })).toBeVisible();
   const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   expect(await ground()).toBe("rgb(21, 23, 28)");
   await page.getByRole("button", { name: "配色" }).click();
@@ -93,4 +98,22 @@ test("the link of the screen stays in sight when the count of the inbox comes la
   answer();
   await expect(page.locator(".bar .count")).toHaveText("100+");
   await expect(link).toBeInViewport({ ratio: 0.9 });
+});
+
+test("a new project opens the form that runs hello, and the flows once something has run", async ({ browser }) => {
+  const dir = mkdtempSync(join(tmpdir(), "scheduler-new-"));
+  const made = spawnSync(program, ["init", "shop", "--template", "hello"], { cwd: dir, encoding: "utf8" });
+  expect(made.status, made.stderr).toBe(0);
+  const { link, stop } = await serveProject(join(dir, "shop"));
+  const page = await browser.newPage();
+  await page.goto(link);
+  await expect(page).toHaveURL(/\/flows\/hello\?tab=run$/);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await expect(page).toHaveURL(/\/runs\//);
+  await page.goto(new URL("/", link).href);
+  await expect(page).toHaveURL(/\/flows$/);
+  await expect(page.locator(".flow-card")).toHaveCount(1);
+  await page.close();
+  await stop();
+  rmSync(dir, { recursive: true, force: true });
 });

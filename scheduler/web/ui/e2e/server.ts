@@ -8,7 +8,8 @@ import { createInterface } from "node:readline";
 
 /** root is the folder of the repository. */
 export const root = resolve(import.meta.dirname, "../../../..");
-const program = resolve(root, process.env.SCHEDULER ?? "bin/scheduler");
+/** program is the scheduler under test. */
+export const program = resolve(root, process.env.SCHEDULER ?? "bin/scheduler");
 
 /** Makes a project of the flows that the repository has, whose models answer from cassettes, and serves it. */
 export default async function start() {

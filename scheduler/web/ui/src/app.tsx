@@ -11,6 +11,7 @@ import { ThemeMenu } from "./theme-menu.tsx";
 
 // Each screen is a chunk of its own, loaded when it is first shown.
 const screens: [path: string, screen: ComponentType][] = [
+  ["/", lazy(() => import("./screens/home.tsx"))],
   ["/runs", lazy(() => import("./screens/runs.tsx"))],
   ["/runs/:run", lazy(() => import("./screens/run.tsx"))],
   ["/inbox", lazy(() => import("./screens/inbox.tsx"))],
@@ -27,7 +28,7 @@ const screens: [path: string, screen: ComponentType][] = [
 ];
 
 const links: [path: string, text: Key][] = [
-  ["/runs", "nav.runs"], ["/inbox", "nav.inbox"], ["/flows", "nav.flows"], ["/tests", "nav.tests"],
+  ["/flows", "nav.flows"], ["/runs", "nav.runs"], ["/inbox", "nav.inbox"], ["/tests", "nav.tests"],
   ["/chat", "nav.chat"], ["/memory", "nav.memory"], ["/schedules", "nav.schedules"], ["/calls", "nav.calls"], ["/plugins", "nav.plugins"], ["/help", "nav.help"],
 ];
 
@@ -62,7 +63,7 @@ function Frame({ me }: { me: Schemas["MeBody"] }) {
     <>
       <a className="skip" href="#main">{t("nav.skip")}</a>
       <header className="bar">
-        <Link href="/runs" className="brand"><img src="/icon.svg" alt="" width="20" height="20" />scheduler</Link>
+        <Link href="/flows" className="brand"><img src="/icon.svg" alt="" width="20" height="20" />scheduler</Link>
         <nav aria-label={t("nav.label")} ref={nav}>
           {links.map(([path, text]) => (
             <Link key={path} href={path} aria-current={location.startsWith(path) ? "page" : undefined}>
@@ -80,8 +81,7 @@ function Frame({ me }: { me: Schemas["MeBody"] }) {
         <Guard key={location}>
           <Suspense fallback={<Loading />}>
             <Switch>
-              <Route path="/"><Redirect to="/runs" replace /></Route>
-              <Route path="/login"><Redirect to="/runs" replace /></Route>
+              <Route path="/login"><Redirect to="/" replace /></Route>
               {screens.map(([path, Screen]) => <Route key={path} path={path} component={Screen} />)}
               <Route><NotFound /></Route>
             </Switch>
