@@ -67,6 +67,8 @@ type Info struct {
 	// UsesLLM reports whether Exec asks the model. With LLMOptional it does so only for some
 	// parameters, and works without a model for others.
 	UsesLLM, LLMOptional bool
+	// FromModel names members of the output that the model has written.
+	FromModel []string
 	// OmitsUnknown reports whether the output of a call that asks the model has values only, as that of slot: what the
 	// model did not know is left out. Other models may write "N/A" there, which does not count as known data.
 	OmitsUnknown bool
@@ -182,6 +184,10 @@ type Definition struct {
 	// read, "" if it is not known. ok is false for params
 	// with which it reads none, such as those of a check without a model. nil: the call takes values only.
 	TakeMessage func(params value.Value, asked, message string) (with value.Value, ok bool)
+	// Composes returns, in order, what the text or the messages at a JSON pointer of the output are put together of; ""
+	// stands for the messages that the call sends to its model. In params, null stands for what holds a template. Lint
+	// finds prompts by it that begin with what changes from request to request. nil, or no pieces: that is not known.
+	Composes func(pointer string, params value.Value) []PromptPiece
 	// Origins returns where the text was taken from that a finished step has at a JSON
 	// pointer, which begins with /input or /output: what the call passes on of its
 	// parameters. It is asked when people want to know, so that a run pays nothing for

@@ -39,7 +39,8 @@ func Definition() calls.Definition {
 			En: "Let a model work with tools (flows, calls, HTTP requests, files and skills of a workspace) until it has an answer.",
 			Zh: "让模型使用工具（流程、调用、HTTP 请求、工作目录中的文件与技能）直到得出答案。",
 		},
-		UsesLLM: true,
+		UsesLLM:   true,
+		FromModel: []string{"text", "json", "messages", "rounds"},
 		Examples: []calls.Example{{
 			Title: "An agent that may read a workspace",
 			With: `system: You work for a small bakery.
@@ -76,6 +77,12 @@ max_rounds: 5
 	}
 	def.Origins = outputOrigins
 	def.Texts = []calls.Texts{ask.Texts("agent", texts)}
+	def.Composes = func(pointer string, _ value.Value) []calls.PromptPiece {
+		if pointer != "" {
+			return nil
+		}
+		return append(calls.PromptTexts("/system", "/prompt"), calls.PromptPiece{Messages: "/messages"})
+	}
 	return def
 }
 

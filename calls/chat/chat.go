@@ -65,10 +65,11 @@ func Definition() calls.Definition {
 			En: "Ask the model and stream its answer.",
 			Zh: "向模型提问，并流式返回回答。",
 		},
-		Literal:  []string{"response_schema", "tools"},
-		Messages: []string{"messages"},
-		OnlyWith: map[string]string{"json": "response_schema"},
-		UsesLLM:  true,
+		Literal:   []string{"response_schema", "tools"},
+		Messages:  []string{"messages"},
+		OnlyWith:  map[string]string{"json": "response_schema"},
+		UsesLLM:   true,
+		FromModel: []string{"text", "json"},
 		Examples: []calls.Example{
 			{
 				Title:   "A question",
@@ -99,6 +100,12 @@ response_schema:
 		return output
 	}
 	def.Origins = inputOrigins
+	def.Composes = func(pointer string, _ value.Value) []calls.PromptPiece {
+		if pointer != "" {
+			return nil
+		}
+		return append(calls.PromptTexts("/system", "/user"), calls.PromptPiece{Messages: "/messages"})
+	}
 	return def
 }
 

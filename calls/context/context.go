@@ -57,7 +57,25 @@ func Definition() calls.Definition {
 	def.Origins = origins
 	def.ReadsConversation = calls.ReadsUnlessGiven("history")
 	def.Texts = []calls.Texts{ask.Texts("context", texts)}
+	def.Composes = promptPieces
 	return def
+}
+
+// promptPieces returns what the system prompt and the messages are put together of.
+func promptPieces(pointer string, params value.Value) []calls.PromptPiece {
+	pieces := calls.PromptTexts("/slots/before_char", "/identity")
+	if _, hasFiles := params.Get("workspace"); hasFiles {
+		pieces = append(pieces, calls.PromptPiece{IsFiles: true})
+	}
+	pieces = append(pieces, calls.PromptTexts("/slots/after_char", "/memories")...)
+	switch pointer {
+	case "/system", "/messages/0/content":
+		return pieces
+	case "/messages":
+		return append(pieces, calls.PromptPiece{Messages: "/history"}, calls.PromptPiece{Text: "/current_message"})
+	default:
+		return nil
+	}
 }
 
 // lintParams warns of directories that do not exist, and of what is neither a directory nor a file: the

@@ -36,6 +36,12 @@ func Definition() calls.Definition {
 	def.Lint = lintParams
 	def.Origins = origins
 	def.ReadsConversation = calls.ReadsUnlessGiven("history")
+	def.Composes = func(pointer string, _ value.Value) []calls.PromptPiece {
+		if pointer != "/messages" {
+			return nil
+		}
+		return []calls.PromptPiece{{Messages: "/history"}}
+	}
 	return def
 }
 

@@ -14,6 +14,7 @@ import (
 	"iter"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -35,7 +36,35 @@ func Definition() calls.Definition {
 	def.Origins = inputOrigins
 	def.ReadsConversation = readsConversation
 	def.Texts = []calls.Texts{configTexts()}
+	def.Composes = promptPieces
 	return def
+}
+
+// promptPieces returns what the prompt is put together of: the texts and variables of its modules.
+func promptPieces(pointer string, params value.Value) (pieces []calls.PromptPiece) {
+	if pointer != "/prompt" {
+		return nil
+	}
+	template, _ := params.At("/config/context_template")
+	for _, module := range template.List() {
+		segments, _ := module.Get("segments")
+		for _, segment := range segments.List() {
+			kind, _ := segment.Get("type")
+			given, _ := segment.Get("value")
+			text, _ := given.Str()
+			name := "/variables/" + value.Escape(text)
+			_, isGiven := params.At(name)
+			switch k, _ := kind.Str(); {
+			case k != "variable":
+				pieces = append(pieces, calls.PromptPiece{Size: len(text)})
+			case isGiven:
+				pieces = append(pieces, calls.PromptPiece{Text: name})
+			default:
+				pieces = append(pieces, calls.PromptPiece{Variable: text, Of: "/config"})
+			}
+		}
+	}
+	return pieces
 }
 
 // Validate refuses parameters that contradict each other.

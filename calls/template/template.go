@@ -72,6 +72,12 @@ values:
 	def.Lint = lintParams
 	def.Origins = origins
 	def.Templates = templatesOf
+	def.Composes = func(pointer string, _ value.Value) []calls.PromptPiece {
+		if pointer != "/text" {
+			return nil
+		}
+		return []calls.PromptPiece{{Template: "/template", Values: "/values"}}
+	}
 	return def
 }
 

@@ -1,6 +1,10 @@
 package flow
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/calls"
+)
 
 // minCached is how much text that stays the same must stand after a piece that changes
 // for a warning, in bytes: about the thousand tokens from which on providers cache the
@@ -20,12 +24,8 @@ func (u *unit) lintCaches() {
 			continue
 		}
 		t := &promptTracer{flowScope: flowScope{steps: steps}, left: maxFollowed}
-		switch s.Call {
-		case "chat", "agent":
-			u.lintCache(s, t.messageSegments(s), warned)
-		case "context":
-			u.lintContextCache(s, t, warned)
-		}
+		u.lintCache(s, t.outputSegments(s, ""), warned)
+		u.lintFileCache(s, t, warned)
 	}
 }
 
@@ -46,17 +46,18 @@ func (u *unit) lintCache(s *Step, segments []segment, warned map[Position]bool) 
 	}
 }
 
-// lintContextCache warns of a system prompt that begins with what changes, before the
-// files of the workspace.
-func (u *unit) lintContextCache(s *Step, t *promptTracer, warned map[Position]bool) {
-	if _, rest := Descend(s.With, "/workspace"); rest != "" {
-		return
-	}
-	for _, part := range t.segmentsOf(s.With, "/identity") {
-		if part.changing != "" {
+// lintFileCache warns of a text that begins with what changes, before files of the machine.
+func (u *unit) lintFileCache(s *Step, t *promptTracer, warned map[Position]bool) {
+	pieces := piecesOf(s, "/system")
+	files := slices.IndexFunc(pieces, func(p calls.PromptPiece) bool { return p.IsFiles })
+	for _, piece := range pieces[:max(0, files)] {
+		for _, part := range t.pieceSegments(s, piece) {
+			if part.changing == "" {
+				continue
+			}
 			warned[part.pos] = true
 			u.warn(part.pos, "%s changes with every request, and the files of the workspace come after it: providers cannot cache them", part.changing).
-				hint("leave it out of the identity, and put it into current_message")
+				hint("leave it out of the text before the files, and put it into the message that the user sends")
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -56,16 +57,12 @@ func (f flowScope) isChanging(ref prompt.Ref) bool {
 	if s == nil {
 		return false
 	}
-	switch s.Call {
-	case "memory-retrieve", "memory-recent":
-		return true
-	case "chat", "agent":
-		isAnswer := func(member string) bool {
-			return slices.Contains([]string{"text", "json", "messages", "rounds"}, member)
-		}
-		return len(ref.Path) == 1 || slices.ContainsFunc(ref.Path[1:], isAnswer)
+	info := s.Def.Info
+	if info == nil { // a call that nobody offers
+		return false
 	}
-	return false
+	isAnswer := func(member string) bool { return slices.Contains(info.FromModel, member) }
+	return info.OnlyRecalls || slices.ContainsFunc(ref.Path[1:], isAnswer) || len(ref.Path) == 1 && len(info.FromModel) > 0
 }
 
 // isChangingVariable reports whether a built-in variable differs from request to request.
@@ -92,14 +89,6 @@ func (t *promptTracer) traceIn(scope flowScope, trace func(*promptTracer) []segm
 	all := trace(inner)
 	t.left = inner.left
 	return all
-}
-
-// messageSegments returns the segments of the messages that a step sends.
-func (t *promptTracer) messageSegments(s *Step) (all []segment) {
-	for _, pointer := range []string{"/system", "/user", "/prompt"} {
-		all = append(all, t.segmentsOf(s.With, pointer)...)
-	}
-	return append(all, t.listSegments(s.With, "/messages")...)
 }
 
 // listSegments returns the segments of the messages at a pointer.
@@ -218,21 +207,9 @@ func (t *promptTracer) referenceSegments(ref prompt.Ref, pos Position) []segment
 }
 
 // outputSegments returns the segments of the text, or of the messages, that the output of a step has
-// at a pointer.
-func (t *promptTracer) outputSegments(s *Step, pointer string) []segment {
-	switch {
-	case s.Call == "template" && pointer == "/text":
-		return t.renderedSegments(s)
-	case s.Call == "context" && (pointer == "/system" || pointer == "/messages/0/content"):
-		return t.systemSegments(s)
-	case s.Call == "context" && pointer == "/messages":
-		all := append(t.systemSegments(s), t.listSegments(s.With, "/history")...)
-		return append(all, t.segmentsOf(s.With, "/current_message")...)
-	case s.Call == "in-chat" && pointer == "/messages":
-		return t.listSegments(s.With, "/history")
-	case s.Call == "input" && pointer == "/prompt":
-		return t.moduleSegments(s)
-	case s.Call == CallFlow && s.Sub != nil && s.Sub.Outputs != nil:
+// at a pointer; "" stands for the messages that the step sends to its model.
+func (t *promptTracer) outputSegments(s *Step, pointer string) (all []segment) {
+	if s.Call == CallFlow && s.Sub != nil && s.Sub.Outputs != nil {
 		inputs, rest := Descend(s.With, "/inputs")
 		if rest != "" {
 			return nil
@@ -240,12 +217,51 @@ func (t *promptTracer) outputSegments(s *Step, pointer string) []segment {
 		inner := flowScope{steps: s.Sub.Steps, outer: &t.flowScope, inputs: inputs}
 		return t.traceIn(inner, func(t *promptTracer) []segment { return t.segmentsOf(s.Sub.Outputs, pointer) })
 	}
-	return nil
+	for _, piece := range piecesOf(s, pointer) {
+		all = append(all, t.pieceSegments(s, piece)...)
+	}
+	return all
 }
 
-// renderedSegments returns those of the text of the call template.
-func (t *promptTracer) renderedSegments(s *Step) []segment {
-	p, rest := Descend(s.With, "/template")
+// piecesOf returns what the call of a step puts together at a pointer of its output.
+func piecesOf(s *Step, pointer string) []calls.PromptPiece {
+	if s.Def.Composes == nil {
+		return nil
+	}
+	return s.Def.Composes(pointer, s.With.Written())
+}
+
+// pieceSegments returns the segments of a piece.
+func (t *promptTracer) pieceSegments(s *Step, piece calls.PromptPiece) []segment {
+	switch {
+	case piece.Template != "":
+		return t.renderedSegments(s, piece)
+	case piece.Messages != "":
+		return t.listSegments(s.With, piece.Messages)
+	case piece.Text != "":
+		return t.textSegments(s.With, piece.Text)
+	case piece.Variable != "" && isChangingVariable(piece.Variable):
+		return []segment{{changing: piece.Variable, pos: s.With.PosAt(piece.Of)}}
+	default:
+		return []segment{{stable: piece.Size}}
+	}
+}
+
+// textSegments returns the segments of a text, or of each of a list of texts.
+func (t *promptTracer) textSegments(root *Param, pointer string) (all []segment) {
+	p, rest := Descend(root, pointer)
+	if rest != "" || len(p.List) == 0 {
+		return t.segmentsOf(root, pointer)
+	}
+	for _, item := range p.List {
+		all = append(all, t.segmentsOf(item, "")...)
+	}
+	return all
+}
+
+// renderedSegments returns those of a template that a call renders with values.
+func (t *promptTracer) renderedSegments(s *Step, piece calls.PromptPiece) []segment {
+	p, rest := Descend(s.With, piece.Template)
 	v, isStatic := p.Static()
 	text, isText := v.Str()
 	if rest != "" || !isStatic || !isText {
@@ -256,57 +272,10 @@ func (t *promptTracer) renderedSegments(s *Step) []segment {
 		return nil
 	}
 	return templateSegments(text, parsed.Refs(), func(ref prompt.Ref) []segment {
-		pointer := "/values"
+		pointer := piece.Values
 		for _, member := range ref.Path {
 			pointer += "/" + value.Escape(member)
 		}
 		return t.segmentsOf(s.With, pointer)
 	})
-}
-
-// systemSegments returns those of the system prompt of the call context.
-func (t *promptTracer) systemSegments(s *Step) (all []segment) {
-	for _, pointer := range []string{"/slots/before_char", "/identity", "/slots/after_char"} {
-		all = append(all, t.segmentsOf(s.With, pointer)...)
-	}
-	memories, rest := Descend(s.With, "/memories")
-	if rest != "" {
-		return all
-	}
-	if memories.Expr != nil {
-		return append(all, t.segmentsOf(s.With, "/memories")...)
-	}
-	for _, m := range memories.List {
-		all = append(all, t.segmentsOf(m, "")...)
-	}
-	return all
-}
-
-// moduleSegments returns those of the prompt of the call input.
-func (t *promptTracer) moduleSegments(s *Step) (all []segment) {
-	config, rest := Descend(s.With, "/config/context_template")
-	v, isStatic := config.Static()
-	v, isThere := v.At(rest)
-	if !isStatic || !isThere {
-		return nil
-	}
-	for _, module := range v.List() {
-		segments, _ := module.Get("segments")
-		for _, part := range segments.List() {
-			kind, _ := part.Get("type")
-			given, _ := part.Get("value")
-			text, _ := given.Str()
-			if name, _ := kind.Str(); name != "variable" {
-				all = append(all, segment{stable: len(text)})
-				continue
-			}
-			pointer := "/variables/" + value.Escape(text)
-			if _, rest := Descend(s.With, pointer); rest == "" {
-				all = append(all, t.segmentsOf(s.With, pointer)...)
-			} else if isChangingVariable(text) {
-				all = append(all, segment{changing: text, pos: s.With.PosAt("/config")})
-			}
-		}
-	}
-	return all
 }
