@@ -70,7 +70,7 @@ func (p *program) work(ctx context.Context, f *worker.Flags) error {
 		return err
 	}
 	defer stop()
-	if err := p.warnOfStore(ctx, client, queues); err != nil {
+	if err := p.warnOfOthers(ctx, client, queues); err != nil {
 		return beforeRun(err)
 	}
 	p.Tellf("taking runs of the queue %s on %s; stop with Ctrl-C", strings.Join(queues, ", "), p.settings.On)
@@ -83,12 +83,18 @@ func (p *program) work(ctx context.Context, f *worker.Flags) error {
 	}))
 }
 
-// warnOfStore warns where the workers that are there have another journal: this one then gets only
-// the runs that are in its own.
-func (p *program) warnOfStore(ctx context.Context, client *temporal.Client, queues []string) error {
+// warnOfOthers warns if the workers that are there have another key of payloads, with which none of them can read the runs of the other,
+// or another journal: this one then gets only the runs that are in its own.
+func (p *program) warnOfOthers(ctx context.Context, client *temporal.Client, queues []string) error {
 	store, err := p.service.StoreID(ctx)
 	if err != nil {
 		return err
+	}
+	for _, queue := range queues {
+		if err := client.CheckKey(ctx, queue); err != nil {
+			language := string(p.Language)
+			p.Tellf("warning: %s (%s)", calls.MessageIn(err, language), calls.HintIn(err, language))
+		}
 	}
 	for _, queue := range client.StrangeQueues(ctx, store, queues) {
 		p.Tellf("warning: the other workers of the queue %s have another journal than this one, and it gets none of their runs (all machines need the same store)", queue)

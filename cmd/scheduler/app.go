@@ -103,8 +103,8 @@ func (e exitError) Unwrap() error { return e.err }
 
 func usageError(err error) error { return exitError{exitUsage, err} }
 
-// beforeRun returns the error of what failed before anything ran, with its exit code: 1 where
-// a store cannot be used, else 2.
+// beforeRun returns the error of what failed before anything ran, with its exit code: 1 if
+// a store or Temporal cannot be reached, else 2.
 func (a *app) beforeRun(err error) error {
 	var unavailable *service.UnavailableError
 	switch {
@@ -114,6 +114,8 @@ func (a *app) beforeRun(err error) error {
 		return a.noJournal()
 	case errors.As(err, &unavailable):
 		return exitError{exitFailed, unavailable.Err}
+	case calls.KindOf(err) == calls.Provider: // Temporal is away: like a store that is
+		return exitError{exitFailed, err}
 	}
 	return usageError(err)
 }

@@ -53,8 +53,9 @@ of this machine that is alive keeps it: end it, and the run is free.
 A run that workers carry out (run --on) goes on there, and is followed here: also one that
 is under way. Answers go to the workers, which check them.
 
-Exit codes: 0 done, 1 the run failed again, 2 an answer or the edited flow was refused
-(nothing ran), 3 the run still waits, 130 interrupted.`,
+Exit codes: 0 done, 1 the run failed again, or the store or the server that carries it out
+cannot be reached, 2 an answer or the edited flow was refused (nothing ran), 3 the run
+still waits, 130 interrupted.`,
 		Example: strings.Trim(`
   scheduler resume last
   scheduler resume 0199f0c2 --set /city=Hangzhou --set /days=3

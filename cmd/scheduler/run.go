@@ -60,9 +60,9 @@ With --on temporal://HOST:PORT the run is recorded here and carried out by the w
 of that server (scheduler worker), while its events are shown as always. Ctrl-C leaves
 the run alone, which goes on; --detach does not follow it at all and prints its id.
 
-Exit codes: 0 done, 1 the run failed, 2 the flow, the settings or the inputs are
-wrong (nothing ran), 3 the run waits for input (the message says for what, and how
-to go on), 130 interrupted.`,
+Exit codes: 0 done, 1 the run failed, or the store or the server that carries it out
+cannot be reached, 2 the flow, the settings or the inputs are wrong (nothing ran), 3 the
+run waits for input (the message says for what, and how to go on), 130 interrupted.`,
 		Example: strings.Trim(`
   scheduler run flow.yaml --question "What is the weather in Hangzhou?"
   scheduler run flow.yaml -i city=Hangzhou -i days=3 -i notes=@notes.txt

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,7 +11,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
+	"github.com/callnode/scheduler/scheduler/remote"
+	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/test/golden"
 )
 
@@ -18,6 +22,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"scheduler": func() { os.Exit(runProgram(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"mcptools":  serveMCPTools,
+		"temporal-away": func() {
+			remote.Serve(buildVersion(), func(context.Context, remote.Settings) (service.Remote, error) {
+				return nil, calls.Errorf(calls.Provider, "connecting to Temporal at 127.0.0.1:1: connection refused").
+					WithHint("is it running? on one machine: temporal server start-dev")
+			})
+		},
 	})
 }
 

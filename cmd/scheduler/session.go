@@ -187,6 +187,7 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	var waiting *scheduler.Waiting
 	var said exitError
 	var held *journal.HeldError
+	var notStarted *service.NotStartedError
 	switch {
 	case err == nil, errors.As(err, &said) && said.err == nil:
 		return err
@@ -199,7 +200,7 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	case errors.As(err, &waiting):
 		s.app.printWaiting(waiting.Run, s.run.Waiting(), nil, s.run.Ephemeral)
 		return exitError{code: exitWaiting}
-	case !s.hasBegun && isRefused(err):
+	case !s.hasBegun && isRefused(err) && !errors.As(err, &notStarted):
 		return usageError(err)
 	case errors.As(err, &held) && held.Holder != nil:
 		return usageError(calls.Errorf(calls.Invalid, "%w", held).
@@ -207,7 +208,6 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 				s.app.commandLine("runs", "show", held.Run), s.app.commandLine("runs", "cancel", held.Run)))
 	}
 	code := exitFor(ctx, err, s.show.json && s.hasEnded)
-	var notStarted *service.NotStartedError
 	isRecorded := s.hasBegun || errors.As(err, &notStarted)
 	isLost := errors.Is(err, journal.ErrSecretLost) || errors.Is(err, sqlitefile.ErrMoved)
 	isDone := errors.Is(err, scheduler.ErrStrict) || s.run.State.State == journal.RunFinished // what failed came after it

@@ -71,6 +71,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	}
 	given := client.Options{
 		HostPort: o.Address, Namespace: o.Namespace, Logger: sdklog.NewStructuredLogger(o.Log), ConnectionOptions: client.ConnectionOptions{TLS: o.TLS},
+		Identity: identityOf(o.PayloadKey),
 	}
 	if o.APIKey != "" {
 		given.Credentials = client.NewAPIKeyStaticCredentials(o.APIKey)
@@ -80,7 +81,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 		if err != nil {
 			return nil, wording.Errorf("the key of payloads: %w", err)
 		}
-		given.DataConverter = converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encrypt)
+		given.DataConverter = inputConverter{converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encrypt)}
 		given.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
 			DataConverter: given.DataConverter, EncodeCommonAttributes: true,
 		})
@@ -120,6 +121,11 @@ func (c *Client) explain(err error) error {
 // Start lets a run of the journal begin or go on: it starts a workflow, unless one is under
 // way. One that is about to end gets to know that the run was resumed.
 func (c *Client) Start(ctx context.Context, run service.RemoteRun) error {
+	if c.options.PayloadKey != nil && !run.IsChild { // the workers of a child have the key of this one
+		if err := c.CheckKey(ctx, c.queueOf(run)); err != nil {
+			return err
+		}
+	}
 	if run.Seq == 0 {
 		return c.startWorkflow(ctx, run)
 	}
@@ -158,6 +164,9 @@ func (c *Client) queueOf(run service.RemoteRun) string { return cmp.Or(run.Queue
 
 // Answer puts answers of a waiting run on record; one that is not under way is started before.
 func (c *Client) Answer(ctx context.Context, run service.RemoteRun, answers []scheduler.Answer, more bool) ([]scheduler.Answer, error) {
+	if err := c.CheckKey(ctx, c.queueOf(run)); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := c.startWorkflow(ctx, run); err != nil {
@@ -196,6 +205,9 @@ func (c *Client) answerError(ctx context.Context, run service.RemoteRun, err err
 
 // flowError returns an error of the engine that came through Temporal.
 func flowError(e *temporal.ApplicationError) error {
+	if e.Message() == unreadableFailure {
+		return calls.Errorf(calls.Invalid, "%w", errOtherKey).WithHint("give all machines the same key, or none (setting temporal.payload_key_env)")
+	}
 	kind := calls.Kind(e.Type())
 	hint := ""
 	if e.HasDetails() {

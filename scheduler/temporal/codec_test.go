@@ -2,11 +2,19 @@ package temporal
 
 import (
 	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"strings"
 	"testing"
 
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/callnode/scheduler/calls"
 )
 
 // What is encrypted comes back with the same key, and with no other; what came before the key
@@ -56,5 +64,60 @@ func TestCodec(t *testing.T) {
 	}
 	if _, err := newCodec([]byte("short")); err == nil {
 		t.Error("a short key is taken")
+	}
+}
+
+// TestInputOfAnotherKey: a workflow whose input this machine cannot decrypt begins here all the same and is left to other workers; the
+// SDK would fail it. The errors of other values stay errors.
+func TestInputOfAnotherKey(t *testing.T) {
+	converters := make([]converter.DataConverter, 2)
+	for i := range converters {
+		c, err := newCodec(bytes.Repeat([]byte{byte(i)}, PayloadKeyBytes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		converters[i] = inputConverter{converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), c)}
+	}
+	payloads, err := converters[0].ToPayloads(input())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in Input
+	if err := converters[0].FromPayloads(payloads, &in); err != nil || in != input() {
+		t.Errorf("with the same key: %+v, %v", in, err)
+	}
+	if err := converters[1].FromPayloads(payloads, &in); err != nil || !errors.Is(in.unreadable, errOtherKey) {
+		t.Errorf("with another key: %+v, %v", in, err)
+	}
+	if err := converters[1].FromPayloads(payloads, &stretchInput{}); !errors.Is(err, errOtherKey) {
+		t.Errorf("another value with another key: %v", err)
+	}
+	th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) { return Outcome{State: Finished}, nil })
+	in.unreadable = errOtherKey
+	th.RegisterWorkflowWithOptions(func(ctx workflow.Context) (Outcome, error) { return runWorkflow(ctx, in) }, workflow.RegisterOptions{Name: "unreadable"})
+	th.ExecuteWorkflow("unreadable")
+	var panicked *temporal.PanicError
+	if err := th.GetWorkflowError(); !errors.As(err, &panicked) || len(th.stretches) > 0 {
+		t.Errorf("the workflow ends with %v after %d stretches", err, len(th.stretches))
+	}
+}
+
+// TestMarkOf: the identity of a worker tells keys apart, and has nothing of a key.
+func TestMarkOf(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, PayloadKeyBytes)
+	other := bytes.Repeat([]byte{8}, PayloadKeyBytes)
+	if markOf(key) != markOf(key) || markOf(key) == markOf(other) || markOf(nil) == markOf(key) {
+		t.Errorf("the marks are %s, %s and %s", markOf(key), markOf(other), markOf(nil))
+	}
+	if strings.Contains(identityOf(key), hex.EncodeToString(key[:4])) || !strings.HasSuffix(identityOf(key), markSeparator+markOf(key)) {
+		t.Errorf("the identity is %s", identityOf(key))
+	}
+	for _, err := range []error{
+		workflowError(temporal.NewApplicationError(unreadableFailure, "").(*temporal.ApplicationError)),
+		flowError(temporal.NewApplicationError(unreadableFailure, "").(*temporal.ApplicationError)),
+	} {
+		if calls.KindOf(err) != calls.Invalid || !strings.Contains(calls.HintOf(err), "temporal.payload_key_env") {
+			t.Errorf("an end that cannot be decrypted: %v", err)
+		}
 	}
 }

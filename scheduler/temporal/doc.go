@@ -73,6 +73,8 @@ type Input struct {
 	Attributes bool `json:"attributes,omitempty"`
 	// Child is true for a run that another one waits for, at a worker.
 	Child bool `json:"child,omitempty"`
+
+	unreadable error // why this machine cannot read it
 }
 
 // State is how a stretch ended: one of the states of a run, or one of those below.

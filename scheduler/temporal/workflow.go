@@ -43,6 +43,9 @@ type execution struct {
 
 // runWorkflow is the workflow of a run.
 func runWorkflow(ctx workflow.Context, in Input) (Outcome, error) {
+	if in.unreadable != nil {
+		panic(in.unreadable) // as the SDK wants it: the decision is left to another worker
+	}
 	x := &execution{in: in}
 	if err := x.setHandlers(ctx); err != nil {
 		return Outcome{}, err

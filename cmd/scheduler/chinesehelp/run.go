@@ -25,8 +25,9 @@ of this machine that is alive keeps it: end it, and the run is free.
 A run that workers carry out (run --on) goes on there, and is followed here: also one that
 is under way. Answers go to the workers, which check them.
 
-Exit codes: 0 done, 1 the run failed again, 2 an answer or the edited flow was refused
-(nothing ran), 3 the run still waits, 130 interrupted.`: `继续一个等待中、失败、已取消或中断的运行。已完成的步骤不会再次运行，向模型询问过的也不会
+Exit codes: 0 done, 1 the run failed again, or the store or the server that carries it out
+cannot be reached, 2 an answer or the edited flow was refused (nothing ran), 3 the run
+still waits, 130 interrupted.`: `继续一个等待中、失败、已取消或中断的运行。已完成的步骤不会再次运行，向模型询问过的也不会
 再次付费；正在进行的步骤会再次运行。RUN 是运行的 id、id 的开头或结尾，或 last。
 
 步骤等待的值用 --set /pointer=value 给出，多个步骤等待时用 STEP:/pointer=value（STEP[3] 是
@@ -41,8 +42,8 @@ schema 确定类型并检查；有误的会被拒绝，运行继续等待。在�
 由 worker 执行的运行（run --on）在那里继续，并在这里跟踪：正在进行的也可以。回答交给 worker
 检查。
 
-退出码：0 完成，1 再次失败，2 回答或改过的流程被拒绝（没有运行任何内容），3 仍在等待，
-130 被中断。`,
+退出码：0 完成，1 再次失败，或无法访问存储或执行运行的服务器，2 回答或改过的流程被拒绝（没有运行
+任何内容），3 仍在等待，130 被中断。`,
 	"show the final prompt of a `step` (of the last chat where none is named), every piece with its source and tokens": "显示 `step` 的最终提示词（未指明时为最后一个 chat），每个片段带来源和 token 数",
 	"go on with an edited flow `file`; steps that finished must be unchanged":                                          "以改过的流程 `file` 继续；已完成的步骤必须不变",
 	"answers as a JSON `file`, - for stdin: {\"/pointer\": value}, or {STEP: {...}}":                                   "回答的 JSON `file`，- 表示标准输入：{\"/pointer\": value} 或 {STEP: {...}}",
@@ -65,9 +66,9 @@ With --on temporal://HOST:PORT the run is recorded here and carried out by the w
 of that server (scheduler worker), while its events are shown as always. Ctrl-C leaves
 the run alone, which goes on; --detach does not follow it at all and prints its id.
 
-Exit codes: 0 done, 1 the run failed, 2 the flow, the settings or the inputs are
-wrong (nothing ran), 3 the run waits for input (the message says for what, and how
-to go on), 130 interrupted.`: `运行一个流程。to_user 步骤的文本以流的方式写到标准输出，进度写到标准错误。没有 to_user 步骤
+Exit codes: 0 done, 1 the run failed, or the store or the server that carries it out
+cannot be reached, 2 the flow, the settings or the inputs are wrong (nothing ran), 3 the
+run waits for input (the message says for what, and how to go on), 130 interrupted.`: `运行一个流程。to_user 步骤的文本以流的方式写到标准输出，进度写到标准错误。没有 to_user 步骤
 时，标准输出得到一个 JSON 文档形式的结果。
 
 运行记录在状态目录中，因此等待、失败或中断的可以继续；--ephemeral 不留记录。在终端上，运行
@@ -76,8 +77,8 @@ to go on), 130 interrupted.`: `运行一个流程。to_user 步骤的文本以�
 用 --on temporal://HOST:PORT 时，运行记录在这里，由该服务器的 worker 执行（scheduler worker），
 事件照常显示。Ctrl-C 不影响运行，它会继续；--detach 完全不跟踪，只输出其 id。
 
-退出码：0 完成，1 运行失败，2 流程、设置或输入有误（没有运行任何内容），3 运行等待输入
-（消息说明等待什么以及如何继续），130 被中断。`,
+退出码：0 完成，1 运行失败，或无法访问存储或执行运行的服务器，2 流程、设置或输入有误（没有运行
+任何内容），3 运行等待输入（消息说明等待什么以及如何继续），130 被中断。`,
 	"with --on: print the id of the run, and do not follow it":                                                                                     "与 --on 一起使用：输出运行的 id，不跟踪",
 	"leave no record of the run behind; its memory is empty at the beginning, and gone at the end":                                                 "不留下运行的记录；开始时记忆为空，结束后消失",
 	"read the inputs from a JSON `file`, - for stdin; -i goes over it":                                                                             "从 JSON `file` 读取输入，- 表示标准输入；-i 优先",
