@@ -240,6 +240,11 @@ type LintEnv struct {
 	Dir string
 	// Computed are the JSON pointers of the parameters that are only known when the step runs, for which params has null.
 	Computed []string
+	// Beginnings are the literal beginnings of computed texts by their JSON pointers, for example "https://shop.example.com/orders/"
+	// of "https://shop.example.com/orders/{{ case.number }}".
+	Beginnings map[string]string
+	// CheckHost returns the error of a request to a host if it is sure to be refused; nil if that is not known.
+	CheckHost func(host, port string) error
 	// IsOpen is set where parameters that params lacks may be given when the step runs: by the model that uses the call as a
 	// tool, or by what fills them in.
 	IsOpen bool

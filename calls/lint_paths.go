@@ -22,11 +22,12 @@ func (e LintEnv) IsComputed(pointer string) bool {
 // OfTool returns what the lint of a call may use that a model uses as a tool: the parameters have what is fixed of its own at a JSON
 // pointer, and the model gives others.
 func (e LintEnv) OfTool(pointer string) LintEnv {
-	computed := e.Computed
-	e.Computed, e.IsOpen = nil, true
+	computed, beginnings := e.Computed, e.Beginnings
+	e.Computed, e.Beginnings, e.IsOpen = nil, map[string]string{}, true
 	for _, p := range computed {
 		if below, ok := strings.CutPrefix(p, pointer); ok {
 			e.Computed = append(e.Computed, below)
+			e.Beginnings[below] = beginnings[p]
 		}
 	}
 	return e

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -52,6 +53,7 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if op != nil {
 		problems = slices.Concat(problems, lintRefused(op, params, env.IsOpen), lintArguments(op, params, env), lintMisspelt(op, params))
 	}
+	problems = append(problems, lintHost(op, params, env)...)
 	isError := func(p schema.Problem) bool { return !p.Warning }
 	if _, hasURL := params.Get("url"); (hasURL || !env.IsOpen) && !slices.ContainsFunc(problems, isError) {
 		problems = append(problems, lintUnusedPath(params, op)...)
@@ -90,6 +92,39 @@ func lintURL(params value.Value) *schema.Problem {
 	if _, err := parseURL(fixed); err != nil {
 		p := calls.ProblemOf("/url", err)
 		return &p
+	}
+	return nil
+}
+
+// lintHost warns of a host that the network policy is sure to refuse when the step runs, for example localhost.
+func lintHost(op *openapi.Operation, params value.Value, env calls.LintEnv) []schema.Problem {
+	given, hasURL := params.Get("url")
+	target, _ := given.Str()
+	at := "/url"
+	switch {
+	case hasURL && given.IsNull():
+		target = env.Beginnings["/url"]
+	case !hasURL && op != nil:
+		at, target = "/openapi", op.Server
+	}
+	scheme, rest, _ := strings.Cut(target, "://")
+	end := strings.IndexAny(rest, "/?#")
+	isWhole := end >= 0 || hasURL && !given.IsNull() || at == "/openapi" // else more of the host comes later
+	if env.CheckHost == nil || !isWhole {
+		return nil
+	}
+	if end >= 0 {
+		rest = rest[:end]
+	}
+	u, err := parseURL(scheme + "://" + rest)
+	if err != nil {
+		return nil // lintURL reports it
+	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	if err := env.CheckHost(u.Hostname(), port); err != nil {
+		p := calls.ProblemOf(at, err)
+		p.Warning = true
+		return []schema.Problem{p}
 	}
 	return nil
 }

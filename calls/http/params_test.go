@@ -11,6 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	httpcall "github.com/callnode/scheduler/calls/http"
+	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/calls/schema"
 )
 
@@ -182,5 +183,45 @@ func TestParamsFor(t *testing.T) {
 		if _, err := def.ParamsFor(t.Context(), e, params(t, with)); calls.KindOf(err) != kind {
 			t.Errorf("%s: %v", with, err)
 		}
+	}
+}
+
+// TestLintHost: lint warns of a host that requests are sure to be refused to, once all of the host is known.
+func TestLintHost(t *testing.T) {
+	check, err := guard.NewHostCheck([]string{"127.0.0.1:8480"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := func(server string) string {
+		return "openapi: {openapi: 3.1.0, servers: [{url: '" + server + "'}], paths: {/x: {get: {operationId: x}}}}, operation: x"
+	}
+	for name, c := range map[string]struct{ with, beginning, want string }{
+		"an address":               {with: "url: http://10.0.0.1/x", want: "/url: 10.0.0.1 is not a public host"},
+		"localhost":                {with: "url: 'http://localhost:3000'", want: "/url: localhost (127.0.0.1) is not a public host"},
+		"one that is allowed":      {with: "url: 'http://127.0.0.1:8480/x'"},
+		"another port of it":       {with: "url: 'http://127.0.0.1:8481/x'", want: "/url: 127.0.0.1 is not a public host"},
+		"the usual port":           {with: "url: https://127.0.0.1/x", want: "/url: 127.0.0.1 is not a public host"},
+		"a public host":            {with: "url: https://shop.example.com/x"},
+		"a path that is filled in": {with: "url: 'http://10.0.0.1/{id}', path: {id: null}", want: "/url: 10.0.0.1 is not a public host"},
+		"a computed path":          {with: "url: null", beginning: "http://10.0.0.1/orders/", want: "/url: 10.0.0.1 is not a public host"},
+		"a computed host":          {with: "url: null", beginning: "http://10.0.0."},
+		"a computed url":           {with: "url: null"},
+		"the server of a document": {with: document("http://10.0.0.1/v1"), want: "/openapi: 10.0.0.1 is not a public host"},
+		"url instead of it":        {with: document("http://10.0.0.1/v1") + ", url: 'https://shop.example.com'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := calls.LintEnv{CheckHost: check, Beginnings: map[string]string{"/url": c.beginning}}
+			problems := httpcall.Definition().Lint(params(t, "{"+c.with+"}"), env)
+			if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) != 1 || !problems[0].Warning) {
+				t.Fatal(problems)
+			}
+			if c.want != "" && !strings.HasPrefix(schema.Problems(problems).Error(), c.want) {
+				t.Error(problems)
+			}
+			env.CheckHost = nil
+			if problems := httpcall.Definition().Lint(params(t, "{"+c.with+"}"), env); len(problems) > 0 {
+				t.Errorf("without a policy: %v", problems)
+			}
+		})
 	}
 }

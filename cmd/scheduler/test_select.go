@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
@@ -227,6 +228,9 @@ func (a *app) testsAt(path string) (files []string, err error) {
 	case isTree:
 		files, err = filesBelow(cmp.Or(filepath.FromSlash(strings.TrimSuffix(dir, "/")), "."), isTest)
 	case statErr != nil:
+		if near := flow.SimilarFile(path); near != "" {
+			return nil, calls.Errorf(calls.NotFound, "there is no %s", path).WithHint("did you mean %s?", near)
+		}
 		return nil, calls.Errorf(calls.NotFound, "there is no %s", path).WithHint("name a test file, a flow, a folder, or DIR/... for all below it")
 	case info.IsDir():
 		files, err = filesIn(path, isTest)

@@ -91,9 +91,10 @@ func (u *unit) askCall(s *stepUnit, with *Param, holes []hole) (problems []param
 		}
 	}()
 	env := u.lintEnv()
-	env.IsOpen = s.EnableFilling
+	env.IsOpen, env.Beginnings = s.EnableFilling, map[string]string{}
 	for _, h := range holes {
 		env.Computed = append(env.Computed, h.pointer)
+		env.Beginnings[h.pointer] = h.beginning
 	}
 	problems = paramProblems(s.Def.Lint(with.Written(), env))
 	if s.EnableFilling { // a name that is not there may be filled in
@@ -103,7 +104,7 @@ func (u *unit) askCall(s *stepUnit, with *Param, holes []hole) (problems []param
 }
 
 func (u *unit) lintEnv() calls.LintEnv {
-	env := calls.LintEnv{Registry: u.loading.Registry, Files: lintFiles{u}}
+	env := calls.LintEnv{Registry: u.loading.Registry, Files: lintFiles{u}, CheckHost: u.loading.CheckHost}
 	if u.loading.ReadFile == nil {
 		env.Dir = u.dir
 	}

@@ -14,13 +14,19 @@ import (
 type hole struct {
 	pointer string
 	text    bool // whatever it is, it is a text
+	// beginning is the part of a text before its first expression.
+	beginning string
 }
 
 // sketchParam returns the value of parameters with a text in each hole.
 func sketchParam(p *Param, at string, holes *[]hole) value.Value {
 	switch {
 	case p.Expr != nil || p.Text != nil:
-		*holes = append(*holes, hole{at, p.Text != nil})
+		h := hole{pointer: at, text: p.Text != nil}
+		if h.text {
+			h.beginning = literalBeginning(p.source)
+		}
+		*holes = append(*holes, h)
 		return value.OfString("")
 	case p.Over != nil:
 		return sketchParam(p.Over, at, holes)
@@ -138,4 +144,14 @@ func eachUnconditional(schemas value.Value) value.Value {
 		m.Set(name, dropConditions(s))
 	}
 	return value.OfMap(m)
+}
+
+// literalBeginning returns the part of a template before its first tag, for example "https://" of "https://{{ host }}/".
+func literalBeginning(template string) string {
+	for at := range len(template) - 1 {
+		if tag := template[at : at+2]; tag == "{{" || tag == "{%" || tag == "{#" {
+			return template[:at]
+		}
+	}
+	return template
 }

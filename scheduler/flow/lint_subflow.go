@@ -40,7 +40,7 @@ func (u *unit) checkInputs(sub *Flow, name string, with value.Value, at string, 
 	var inner []hole
 	for _, h := range holes {
 		if rest, below := strings.CutPrefix(h.pointer, at+"/"); below {
-			inner = append(inner, hole{"/" + rest, h.text})
+			inner = append(inner, hole{pointer: "/" + rest, text: h.text})
 		}
 	}
 	doc := sub.Inputs.Doc()

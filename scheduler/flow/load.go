@@ -92,20 +92,47 @@ func (l *Loader) LoadText(file string, source []byte, files map[string][]byte) (
 	return kept.Parse(file, source)
 }
 
-// similarFileHint returns the hint that names a file beside path, for a path that was mistyped.
+// similarFileHint returns the hint that names a file for a path that was mistyped, or is a name.
 func similarFileHint(path string) wording.Text {
+	if near := SimilarFile(path); near != "" {
+		return say("did you mean %s?", near)
+	}
+	return wording.Text{}
+}
+
+// SimilarFile returns the flow that somebody who wrote path may have meant, for example flows/hello.yaml for hello; "" if
+// there is none. It looks beside path, and in a folder flows there.
+func SimilarFile(path string) string {
 	dir, name := filepath.Split(path)
-	entries, _ := os.ReadDir(cmp.Or(dir, "."))
-	var names []string
+	folders := []string{dir, filepath.Join(dir, "flows") + string(filepath.Separator)}
+	written := []string{name}
+	if filepath.Ext(name) == "" {
+		written = []string{name + ".yaml", name + ".yml"}
+	}
+	for _, folder := range folders {
+		for _, file := range written {
+			if info, err := os.Stat(folder + file); err == nil && info.Mode().IsRegular() {
+				return folder + file
+			}
+		}
+	}
+	for _, folder := range folders {
+		if near := value.Nearest(written[0], filesIn(folder)); near != "" {
+			return folder + near
+		}
+	}
+	return ""
+}
+
+// filesIn lists the names of the files of a folder; none if it cannot be read.
+func filesIn(folder string) (names []string) {
+	entries, _ := os.ReadDir(cmp.Or(folder, "."))
 	for _, e := range entries {
 		if !e.IsDir() {
 			names = append(names, e.Name())
 		}
 	}
-	if near := value.Nearest(name, names); near != "" {
-		return say("did you mean %s?", dir+near)
-	}
-	return wording.Text{}
+	return names
 }
 
 // around is what a flow has from the one that runs it, unless it has its own.

@@ -22,6 +22,10 @@ func TestLoadArgument(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"flows/wether.yaml": "flows/wether.yaml:1:1: there is no file flows/wether.yaml (did you mean flows/weather.yaml?)",
+		"weather":           "weather:1:1: there is no file weather (did you mean flows/weather.yaml?)",
+		"weather.yaml":      "weather.yaml:1:1: there is no file weather.yaml (did you mean flows/weather.yaml?)",
+		"wether":            "wether:1:1: there is no file wether (did you mean flows/weather.yaml?)",
+		"flows/weather":     "flows/weather:1:1: there is no file flows/weather (did you mean flows/weather.yaml?)",
 		"nosuch.yaml":       "nosuch.yaml:1:1: there is no file nosuch.yaml",
 		"-":                 "-:1:1: a flow is not read from standard input (paths in a flow start at its file: write it to one)",
 	} {

@@ -29,6 +29,9 @@ type Loader struct {
 	// cannot do, by their names: words of [llm.Abilities].
 	Usual []string
 	Lacks map[string][]string
+	// CheckHost returns the error of a request to a host that the network policy of this machine is sure to refuse; nil
+	// checks none.
+	CheckHost func(host, port string) error
 	// Languages are those that flows may name; nil is not checked against.
 	Languages *Languages
 	// MessageLanguage is that of the problems of flows that name no language; "" is that of the flows.

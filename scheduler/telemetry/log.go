@@ -3,7 +3,22 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"strings"
+
+	"github.com/callnode/scheduler/scheduler/journal"
 )
+
+// maxLogged bounds the message of a failed run in the log, in bytes: the journal has all of it.
+const maxLogged = 500
+
+// logFailure logs that a run has failed: which, at which step, and where that is in the flow.
+func (o *Observer) logFailure(run Run, failure *journal.ErrorInfo) {
+	message := failure.Message
+	if len(message) > maxLogged {
+		message = strings.ToValidUTF8(message[:maxLogged], "") + "…"
+	}
+	o.log.Warn("run failed", "run", run.ID, "flow", run.Flow, "step", failure.Step, "position", failure.Position, "kind", failure.Kind, "error", message)
+}
 
 // LogHandler returns a handler that adds the trace of a run (trace_id) to every record that
 // names one (run), so that logs and traces can be joined.

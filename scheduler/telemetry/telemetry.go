@@ -9,8 +9,10 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -34,8 +36,8 @@ type Options struct {
 	Version string
 	// Traces say where spans go.
 	Traces Traces
-	// Warn hears of spans that could not be sent; nil is not told.
-	Warn func(error)
+	// Log is told of runs that failed, and of spans that could not be sent; nil is not.
+	Log *slog.Logger
 }
 
 // Traces are the settings of the exporter of spans, OTLP over HTTP.
@@ -57,6 +59,7 @@ type Observer struct {
 	provider *trace.TracerProvider // nil: no spans are made
 	tracer   oteltrace.Tracer
 	content  bool
+	log      *slog.Logger
 
 	mu   sync.Mutex // guards what follows
 	runs map[string]*runTrace
@@ -66,7 +69,8 @@ type Observer struct {
 func New(o Options) (*Observer, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	observer := &Observer{registry: registry, metrics: newMetrics(registry, o.Version), content: o.Traces.Content, runs: map[string]*runTrace{}}
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	observer := &Observer{registry: registry, metrics: newMetrics(registry, o.Version), content: o.Traces.Content, log: log, runs: map[string]*runTrace{}}
 	if o.Traces.Endpoint == "" {
 		return observer, nil
 	}
@@ -76,7 +80,7 @@ func New(o Options) (*Observer, error) {
 	}
 	attributes := resource.NewWithAttributes(semconv.SchemaURL, semconv.ServiceName("scheduler"), semconv.ServiceVersion(o.Version))
 	observer.provider = trace.NewTracerProvider(
-		trace.WithBatcher(reportingExporter{exporter, o.Warn}), trace.WithResource(attributes), trace.WithIDGenerator(idGenerator{}))
+		trace.WithBatcher(reportingExporter{exporter, log}), trace.WithResource(attributes), trace.WithIDGenerator(idGenerator{}))
 	observer.tracer = observer.provider.Tracer("github.com/callnode/scheduler")
 	return observer, nil
 }
@@ -93,17 +97,16 @@ func newExporter(t Traces) (trace.SpanExporter, error) {
 // reportingExporter tells of spans that could not be sent.
 type reportingExporter struct {
 	trace.SpanExporter
-	warn func(error)
+	log *slog.Logger
 }
 
 // ExportSpans sends spans.
 func (e reportingExporter) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
-	if err != nil && e.warn != nil {
-		e.warn(wording.Errorf("%d spans could not be sent: %w", len(spans), err))
-		return nil // it was told: the library would print it too
+	if err != nil {
+		e.log.Warn("sending traces", "error", wording.Errorf("%d spans could not be sent: %w", len(spans), err))
 	}
-	return err
+	return nil // it was told: the library would print it too
 }
 
 // Shutdown sends the spans that are left, until ctx ends.
@@ -133,6 +136,9 @@ func (o *Observer) ObserveEvent(run Run, e *journal.Event) {
 	}
 	r := o.runTrace(run)
 	o.metrics.observe(run, e, r.freshUsage(run.State.Usage))
+	if e.Type == journal.FlowFailed && e.Data.Error != nil {
+		o.logFailure(run, e.Data.Error)
+	}
 	if o.provider != nil {
 		r.observe(e)
 	}

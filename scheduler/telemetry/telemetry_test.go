@@ -151,3 +151,20 @@ func TestEndpoint(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedRunIsLogged: the log has the run that failed, its step, and where that is in the flow.
+func TestFailedRunIsLogged(t *testing.T) {
+	var b strings.Builder
+	o, err := telemetry.New(telemetry.Options{Log: slog.New(slog.NewTextHandler(&b, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failure := &journal.ErrorInfo{Kind: calls.Provider, Step: "answer", Position: "flows/desk.yaml:7:5", Message: "busy " + strings.Repeat("€", 1000)}
+	run := telemetry.Run{ID: "r1", Flow: "desk", State: journal.NewRunState()}
+	o.ObserveEvent(run, &journal.Event{Type: journal.StepFailed, Run: "r1", Step: "answer", Data: &journal.Data{Error: failure}})
+	o.ObserveEvent(run, &journal.Event{Type: journal.FlowFailed, Run: "r1", Data: &journal.Data{Error: failure}})
+	want := `level=WARN msg="run failed" run=r1 flow=desk step=answer position=flows/desk.yaml:7:5 kind=provider error="busy €`
+	if text := b.String(); !strings.Contains(text, want) || strings.Count(text, "\n") != 1 || len(text) > 800 {
+		t.Error(text)
+	}
+}

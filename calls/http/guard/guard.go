@@ -29,13 +29,9 @@ const maxHeader = 256 << 10
 // domain, an address, or a network such as 10.1.0.0/16; PORT a number or *. An
 // address or a network counts for names too that resolve to it.
 func NewClient(allow []string) (*http.Client, error) {
-	g := &guard{}
-	for _, pattern := range allow {
-		r, err := parseRule(pattern)
-		if err != nil {
-			return nil, wording.Errorf("the allowed host %q: %w", pattern, err)
-		}
-		g.rules = append(g.rules, r)
+	g, err := newGuard(allow)
+	if err != nil {
+		return nil, err
 	}
 	return &http.Client{
 		CheckRedirect: checkRedirect,
@@ -51,7 +47,46 @@ func NewClient(allow []string) (*http.Client, error) {
 	}, nil
 }
 
+// NewHostCheck returns a function that tells before a request whether it is sure to be refused: its error is
+// the one of the request for an address, or for localhost, that is neither public nor allowed. Other names are only
+// known when they are dialled. allow is as for [NewClient].
+func NewHostCheck(allow []string) (check func(host, port string) error, err error) {
+	g, err := newGuard(allow)
+	if err != nil {
+		return nil, err
+	}
+	return g.checkHost, nil
+}
+
+func newGuard(allow []string) (*guard, error) {
+	g := &guard{}
+	for _, pattern := range allow {
+		r, err := parseRule(pattern)
+		if err != nil {
+			return nil, wording.Errorf("the allowed host %q: %w", pattern, err)
+		}
+		g.rules = append(g.rules, r)
+	}
+	return g, nil
+}
+
 type guard struct{ rules []rule }
+
+// checkHost is the function of [NewHostCheck].
+func (g *guard) checkHost(host, port string) error {
+	if slices.ContainsFunc(g.rules, func(r rule) bool { return r.coversName(host, port) }) {
+		return nil
+	}
+	address := host
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		address = "127.0.0.1"
+	}
+	if _, err := netip.ParseAddr(address); err != nil {
+		return nil
+	}
+	return g.checkAddress(host, net.JoinHostPort(address, port))
+}
 
 // dial connects to a host of the rules, or to a public address.
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {

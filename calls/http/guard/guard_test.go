@@ -89,6 +89,14 @@ func TestAllow(t *testing.T) {
 		{[]string{"*.localhost"}, byName, false},
 		{[]string{"localhost:1"}, byName, false},
 	} {
+		check, err := guard.NewHostCheck(c.allow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, _ := url.Parse(c.target)
+		if err := check(target.Hostname(), target.Port()); (err == nil) != c.want {
+			t.Errorf("%v: before a request to %s: %v", c.allow, c.target, err)
+		}
 		text, err := get(t, client(t, c.allow...), c.target)
 		switch {
 		case c.want && (err != nil || text != "in"):
@@ -191,4 +199,23 @@ func FuzzPattern(f *testing.F) {
 			t.Errorf("%q: %v, %v", pattern, c, err)
 		}
 	})
+}
+
+// Names other than localhost are known when they are dialled only.
+func TestHostCheckOfNames(t *testing.T) {
+	check, err := guard.NewHostCheck(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, isRefused := range map[string]bool{
+		"shop.example.com": false, "intranet": false, "93.184.215.14": false, "2606:2800::1": false,
+		"localhost": true, "LOCALHOST.": true, "api.localhost": true, "10.0.0.1": true, "::1": true, "169.254.169.254": true,
+	} {
+		if err := check(host, "80"); (err != nil) != isRefused {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if _, err := guard.NewHostCheck([]string{"http://x"}); err == nil {
+		t.Error("a wrong pattern is taken")
+	}
 }

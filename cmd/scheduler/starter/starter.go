@@ -33,6 +33,7 @@ type Template struct {
 
 	folders  []string // of this package
 	examples []string // flows of the example flows, for example support
+	settings string   // added to scheduler.yaml
 }
 
 // Default is the template that is written if none is chosen.
@@ -43,7 +44,7 @@ func List() []Template {
 	return []Template{
 		{Name: Default, Summary: wording.Say("one question, one answer"), Run: []string{"run", "flows/hello.yaml", "--explain"}, folders: []string{"hello"}},
 		{Name: "chat", Summary: wording.Say("a chat that remembers its users"), Run: []string{"run", "flows/chat.yaml", "--replay", "--explain"}, folders: []string{"chat"}},
-		{Name: "desk", Summary: wording.Say("a support desk: asks for the order number, looks orders up, refunds"), Run: []string{"run", "flows/support.yaml", "--replay", "--explain"}, examples: []string{"support"}},
+		{Name: "desk", Summary: wording.Say("a support desk: asks for the order number, looks orders up, refunds"), Run: []string{"run", "flows/support.yaml", "--replay", "--explain"}, examples: []string{"support"}, settings: deskSettings},
 		{Name: "lorebook", Summary: wording.Say("a role play with a lorebook"), Run: []string{"run", "flows/lorebook.yaml", "--replay", "--explain"}, folders: []string{"lorebook"}},
 	}
 }
@@ -55,6 +56,9 @@ const DemoFlow = "flows/quickstart.yaml"
 func Demo() Template {
 	return Template{Name: "demo", folders: []string{"chat", "demo"}, examples: []string{"quickstart"}}
 }
+
+// deskSettings lets the desk reach its server of orders, which is on this machine.
+const deskSettings = "http:\n  allow_hosts: [\"127.0.0.1:8480\"]    # the server of flows/support/orders.json\n"
 
 // Names returns the names of the templates.
 func Names() []string {
@@ -112,6 +116,9 @@ func (t Template) Files() ([]File, error) {
 	}
 	wrong = append(wrong, add(skills.Files, ".", ".agents/skills", every))
 	for i := range files {
+		if files[i].Name == "scheduler.yaml" {
+			files[i].Content = append(files[i].Content, t.settings...)
+		}
 		files[i].Content = schemaLine.ReplaceAll(files[i].Content, []byte("${1}schemas/"))
 	}
 	return files, errors.Join(wrong...)

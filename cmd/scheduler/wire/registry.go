@@ -168,8 +168,13 @@ func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 			notes = append(notes, service.Note{Level: service.LevelWarning, Text: wording.Say("the setting languages: %v", err)})
 		}
 	}
+	checkHost, err := guard.NewHostCheck(rt.settings.HTTP.AllowHosts)
+	if err != nil {
+		return nil, nil, err
+	}
 	loader := &flow.Loader{
 		Registry:  registry,
+		CheckHost: checkHost,
 		Providers: rt.settings.LLM.Names(),
 		Usual:     rt.settings.LLM.Default,
 		Lacks:     rt.settings.LLM.Lacks(),
@@ -177,8 +182,8 @@ func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 		Secrets:   slices.Clip(append([]string{}, rt.settings.Secrets...)),
 		Languages: languages,
 	}
-	if isPlayed { // the cassette knows who answered, and needs no secret
-		loader.Providers, loader.Usual, loader.Lacks, loader.Secrets = nil, nil, nil, nil
+	if isPlayed { // the cassette knows who answered, and needs no secret and no network
+		loader.Providers, loader.Usual, loader.Lacks, loader.Secrets, loader.CheckHost = nil, nil, nil, nil, nil
 	}
 	return loader, notes, nil
 }

@@ -36,7 +36,7 @@ func (rt *Runtime) ObserveRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Obs
 		return nil, errors.Join(missing...)
 	}
 	observer, err := telemetry.New(telemetry.Options{
-		Version: rt.version, Traces: traces, Warn: func(err error) { log.Warn("sending traces", "error", err) },
+		Version: rt.version, Traces: traces, Log: log,
 	})
 	if err != nil {
 		return nil, wording.Errorf("serve.otlp: %w", err)
