@@ -121,6 +121,17 @@ func bodyQuirks(plain llm.Answer) []quirk {
 			want: llm.Answer{Text: "Hello", Reasoning: "hm", FinishReason: "stop", Extra: map[string]json.RawMessage{"reasoning_details": json.RawMessage(
 				`[{"index":0,"signature":"s","text":"hm","type":"reasoning.text"},{"data":"x","index":1,"type":"reasoning.encrypted"},{"data":"y","index":1,"type":"reasoning.encrypted"}]`)}},
 		},
+		{
+			name: "reasoning_content beside its details",
+			handle: streamHandler(
+				deltaEvent(`"reasoning_content":"h","reasoning_details":[{"type":"reasoning.text","index":0,"text":"h"}]`),
+				deltaEvent(`"reasoning_content":"m","reasoning":"m","reasoning_details":[{"type":"reasoning.text","index":0,"text":"m"}]`),
+				textEvent("Hello"), finishEvent("stop"), done),
+			want: llm.Answer{
+				Text: "Hello", Reasoning: "hm", ReasoningMember: "reasoning_content", FinishReason: "stop",
+				Extra: map[string]json.RawMessage{"reasoning_details": json.RawMessage(`[{"index":0,"text":"hm","type":"reasoning.text"}]`)},
+			},
+		},
 	}
 }
 

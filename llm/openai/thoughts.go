@@ -29,9 +29,10 @@ func (t *thoughts) sawMember(name string) {
 	}
 }
 
-// member returns [llm.Delta.ReasoningMember]; "" if the details say the same with signatures.
+// member returns [llm.Delta.ReasoningMember]. It is "" for OpenRouter's reasoning beside its details, which say the same with signatures.
+// A vendor that sends reasoning_content, for example DeepSeek behind a gateway that adds the details, refuses the next request without it.
 func (t *thoughts) member() string {
-	if t.details != nil {
+	if t.details != nil && t.name == "reasoning" {
 		return ""
 	}
 	return t.name
