@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -94,5 +95,43 @@ func TestMCPOverStdio(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 		})
+	}
+}
+
+// TestMCPInputEnds writes requests and ends the output at once: all are answered, a run that asks the user without one as well.
+func TestMCPInputEnds(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "flows"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "flows", "asking.yaml"), asking)
+	t.Chdir(".") // the program goes into the project
+	requests := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"flow_asking","arguments":{}}}
+{"jsonrpc":"2.0","id":4,"method":"no/such"}
+`
+	var stdout, stderr bytes.Buffer
+	if code := runProgram([]string{"mcp", "--project", dir}, strings.NewReader(requests), &stdout, &stderr); code != exitDone {
+		t.Errorf("exit status %d: %s", code, &stderr)
+	}
+	answered := map[int]string{}
+	for line := range strings.Lines(stdout.String()) {
+		var answer struct {
+			ID     int
+			Method string
+		}
+		if err := json.Unmarshal([]byte(line), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if answer.Method == "" {
+			answered[answer.ID] = line
+		}
+	}
+	for id, want := range map[int]string{1: "serverInfo", 2: "flow_asking", 3: `\"state\":\"waiting\"`, 4: "error"} {
+		if !strings.Contains(answered[id], want) {
+			t.Errorf("request %d: got %q, want %s", id, answered[id], want)
+		}
 	}
 }

@@ -42,11 +42,11 @@ func New(o Options) *API {
 	return a
 }
 
-// Serve answers a caller over a pair of streams, a message to a line, until the input ends,
-// or ctx, which closes the API.
+// Serve answers a caller over a pair of streams, a message to a line, until the input ends and
+// all of it is answered, or until ctx ends, which closes the API.
 func (a *API) Serve(ctx context.Context, by Caller, in io.ReadCloser, out io.WriteCloser) error {
 	defer context.AfterFunc(ctx, a.Close)()
-	err := a.newServer(by).Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
+	err := a.newServer(by).Run(ctx, patientTransport{&sdk.IOTransport{Reader: in, Writer: out}})
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
