@@ -15,6 +15,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
@@ -71,8 +72,8 @@ case does not mock, of models, servers, tools, plugins and the memory.
 
 Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: settings, flows or
 test files are wrong; the other files ran. 4: something could not be decided, such as an answer
-that is not recorded, or all cases of a file are skipped, and nothing failed. 130:
-interrupted; --rerun goes on.`,
+that is not recorded, a case has no check that counts, or all cases of a file are skipped, and
+nothing failed. 130: interrupted; --rerun goes on.`,
 		Example: strings.Trim(`
   scheduler test                                          # all test files below this folder
   scheduler test flows/hello.yaml --filter 'winter' -v
@@ -238,6 +239,10 @@ func (f *testFlags) check() ([]report.Target, error) {
 		if err := compare.CheckName(f.bless); err != nil {
 			return nil, err
 		}
+	}
+	if f.update && wire.IsContinuous() {
+		return nil, calls.Errorf(calls.Invalid, "--update makes snapshots fit whatever came, and is refused in CI").
+			WithHint("write them on your machine, look at them, and commit them; CI is set in the environment")
 	}
 	return report.ParseTargets(f.reports)
 }

@@ -64,19 +64,32 @@ func (r *Run) Start(part int) (id string, now time.Time, seed uint64) {
 	return h.Run, now, h.Seed
 }
 
-// Settings returns the language and the time zone that the machine which recorded the run gave to flows that name none; "" is not
-// known, or none.
-func (r *Run) Settings() (language, zone string) {
+// Settings returns the language and the time zone that the machine which recorded the run gave to flows that name none; "" and nil are
+// not known, or none.
+func (r *Run) Settings() (language string, zone *time.Location) {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()
-	return r.header.Language, r.header.Zone
+	return r.header.Language, findZone(r.header.Zone)
 }
 
-// UserZone returns the name of the time zone that the settings had for a user when the run was recorded; "" is none.
-func (r *Run) UserZone(user string) string {
+// findZone returns a time zone by its name or its offset, for example -05:00; nil for one that this machine does not know.
+func findZone(name string) *time.Location {
+	if at, err := time.Parse("-07:00", name); err == nil {
+		_, offset := at.Zone()
+		return time.FixedZone("UTC"+name, offset)
+	}
+	zone, err := time.LoadLocation(name)
+	if name == "" || err != nil {
+		return nil
+	}
+	return zone
+}
+
+// UserZone returns the time zone that the settings had for a user when the run was recorded; nil is none.
+func (r *Run) UserZone(user string) *time.Location {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()
-	return r.header.UserZones[user]
+	return findZone(r.header.UserZones[user])
 }
 
 // NoteUserZone records the time zone of a user.

@@ -148,6 +148,8 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	}
 	if run := a.sessions.recorded; run != nil {
 		_, recordedNow, recordedSeed := run.Start(0)
+		_, e.Zone = run.Settings()
+		e.UserZone = run.UserZone
 		if !c.HasNow && len(c.Memory) == 0 {
 			now = recordedNow
 		}

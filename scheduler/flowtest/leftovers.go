@@ -45,6 +45,40 @@ func (s *suiteRun) reportLeftovers() {
 	}
 }
 
+// reportUnchecked marks the cases of the file in which no check counts: they pass whatever the flow does. A row whose checks are not
+// asked may pass if those of another row of its case are, and so may a case that another one is compared with.
+func (s *suiteRun) reportUnchecked() {
+	entries := map[flow.Position][]*caseRun{}
+	for _, c := range s.cases {
+		entries[c.Pos] = append(entries[c.Pos], c)
+	}
+	for _, runs := range entries {
+		isChecked := slices.ContainsFunc(runs, func(c *caseRun) bool {
+			isLeftOut := c.found == nil && len(c.Expect) > 0
+			return isLeftOut || c.isNeeded || c.found != nil && c.found.Outcome != result.Skip && !c.found.IsUnchecked()
+		})
+		for _, c := range runs {
+			if !isChecked && c.found != nil && c.found.Outcome == result.Pass {
+				c.found.Problem = s.runner.problemOf(uncheckedProblem(c.found))
+				c.found.Outcome = result.Error
+			}
+		}
+	}
+}
+
+// uncheckedProblem returns why a case that passed tested nothing.
+func uncheckedProblem(c *result.Case) *calls.Error {
+	hasChecks := slices.ContainsFunc(c.Repeats, func(r result.Repeat) bool { return len(r.Checks) > 0 })
+	err := calls.Errorf(calls.Invalid, "nothing is tested: the case has no checks")
+	switch {
+	case c.IsWeightless():
+		err = calls.Errorf(calls.Invalid, "nothing is tested: no check counts, as their weight is 0")
+	case hasChecks:
+		err = calls.Errorf(calls.Invalid, "nothing is tested: no check was asked, as their when is false")
+	}
+	return err.WithHint("write under expect what must hold; {run: finished} is enough if the run only has to end")
+}
+
 // notes returns what of the file no case has used although all of them ran: mocks of the defaults, and checks whose when is false in every
 // row and variant. Both may be meant, and test nothing.
 func (s *suiteRun) notes() (all []result.Problem) {

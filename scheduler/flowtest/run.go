@@ -36,6 +36,7 @@ func Run(ctx context.Context, suites []*suite.Suite, options *Options) (*result.
 	var failed error
 	for _, s := range r.suites {
 		s.reportLeftovers()
+		s.reportUnchecked()
 		of := s.result()
 		of.Notes = s.notes()
 		found.Suites = append(found.Suites, of)

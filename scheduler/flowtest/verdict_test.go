@@ -68,47 +68,84 @@ func TestPassThatCannotBeMet(t *testing.T) {
 	}
 }
 
-// A case in which no check counts passes, and is counted as such.
+// TestCasesWithoutChecks: a case in which no check counts tests nothing, and is no pass. Rows of which some are checked are, and so is
+// a case that another one looks at; a row that is not checked is counted.
 func TestCasesWithoutChecks(t *testing.T) {
-	r := newWorld(t, nil).runArchive(t, `
+	const flow = `
 -- a.yaml --
 name: a
-steps: [{id: say, call: template, with: {template: hello}}]
+inputs: {type: object, properties: {n: {type: integer, default: 0}}}
+steps: [{id: say, call: template, with: {template: hello}}, {id: answer, call: chat, with: {system: Be kind., user: hi}}]
+`
+	tests := map[string]struct {
+		archive string
+		counts  result.Counts
+		english []string
+		chinese string
+	}{
+		"cases": {
+			archive: `
 -- a.test.yaml --
+defaults: {until: answer}
 cases:
   - {name: none}
-  - {name: not asked, expect: [{output: say, contains: x, when: "{{ false }}"}]}
-  - {name: of no weight, expect: [{output: say, contains: x, weight: 0}]}
-  - {name: checked, expect: [{output: say, contains: hello}]}
+  - {name: not asked, expect: [{step: say.text, contains: x, when: "{{ false }}"}]}
+  - {name: of no weight, expect: [{step: say.text, contains: x, weight: 0}]}
+  - {name: checked, expect: [{step: say.text, contains: hello}]}
+  - {name: looked at}
+  - {name: looks, expect: [{prompt: answer, stable_prefix: {with: looked at, min_tokens: 1}}]}
   - {name: skipped, skip: true}
-`)
-	want := result.Counts{Passed: 4, Skipped: 1, Unchecked: 3}
-	if got := r.Counts(); got != want {
-		t.Errorf("%+v, want %+v\n%s", got, want, lines(t, r))
+`,
+			counts: result.Counts{Passed: 3, Skipped: 1, Errors: 3, Unchecked: 1},
+			english: []string{
+				": none: nothing is tested: the case has no checks\n", ": not asked: nothing is tested: no check was asked",
+				": of no weight: nothing is tested: no check counts", ": looked at: no checks\n",
+			},
+			chinese: ": looked at: 没有检查\n",
+		},
+		"rows": {
+			archive: `
+-- a.test.yaml --
+dataset: {file: rows.jsonl}
+defaults: {until: answer}
+cases:
+  - {name: some, expect: [{step: say.text, contains: hello, when: "{{ inputs.n == 1 }}"}]}
+  - {name: no row, expect: [{step: say.text, contains: hello, when: "{{ inputs.n == 3 }}"}]}
+-- rows.jsonl --
+{"n": 1}
+{"n": 2}
+`,
+			counts:  result.Counts{Passed: 2, Errors: 2, Unchecked: 1},
+			english: []string{": some #2: no checks\n", "2 passed, 2 not decided, 1 without checks", ": no row #1: nothing is tested"},
+			chinese: "1 个没有检查",
+		},
 	}
-	for language, texts := range map[string][]string{"en": {"4 passed, 1 skipped, 3 without checks", ": none: no checks\n"}, "zh": {"3 个没有检查", ": none: 没有检查\n"}} {
-		var out bytes.Buffer
-		report.NewPrinter(&out, report.Options{Language: language}).PrintSuite(r.Suites[0])
-		for _, text := range texts {
-			if !strings.Contains(out.String(), text) {
-				t.Errorf("%q is not in:\n%s", text, out.String())
+	for name, test := range tests {
+		r := newWorld(t, nil).runArchive(t, flow+test.archive)
+		if got := r.Counts(); got != test.counts {
+			t.Errorf("%s: %+v, want %+v\n%s", name, got, test.counts, lines(t, r))
+		}
+		for language, texts := range map[string][]string{"en": test.english, "zh": {test.chinese}} {
+			text := printed(r, language)
+			for _, want := range texts {
+				if !strings.Contains(text, want) {
+					t.Errorf("%s: %q is not in:\n%s", name, want, text)
+				}
+			}
+			if strings.Contains(text, ": checked:") || strings.Contains(text, ": skipped:") {
+				t.Error(text)
 			}
 		}
-		weightless := map[string]string{"en": ": of no weight: no check counts: their weight is 0\n", "zh": ": of no weight: 没有计入的检查：权重都为 0\n"}[language]
-		if !strings.Contains(out.String(), weightless) || strings.Contains(out.String(), "output say contains") {
-			t.Error(out.String())
-		}
-		out.Reset()
-		p := report.NewPrinter(&out, report.Options{Language: language})
-		p.Verbose = true
-		p.PrintSuite(r.Suites[0])
-		if n := strings.Count(out.String(), "output say contains"); n != 1 {
-			t.Errorf("%d checks are told, not that of no weight alone:\n%s", n, out.String())
-		}
-		if strings.Contains(out.String(), "checked:") || strings.Contains(out.String(), "skipped:") {
-			t.Error(out.String())
-		}
 	}
+}
+
+// printed returns what a terminal shows of a run.
+func printed(r *result.Run, language string) string {
+	var out bytes.Buffer
+	for _, s := range r.Suites {
+		report.NewPrinter(&out, report.Options{Language: language}).PrintSuite(s)
+	}
+	return out.String()
 }
 
 // A threshold that no check counts towards is not reached, and that is told.

@@ -180,8 +180,8 @@ case does not mock, of models, servers, tools, plugins and the memory.
 
 Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: settings, flows or
 test files are wrong; the other files ran. 4: something could not be decided, such as an answer
-that is not recorded, or all cases of a file are skipped, and nothing failed. 130:
-interrupted; --rerun goes on.`: `运行测试文件：NAME.yaml 旁边的 NAME.test.yaml 含有用例，即输入和对运行的预期。PATH 是测试文件、
+that is not recorded, a case has no check that counts, or all cases of a file are skipped, and
+nothing failed. 130: interrupted; --rerun goes on.`: `运行测试文件：NAME.yaml 旁边的 NAME.test.yaml 含有用例，即输入和对运行的预期。PATH 是测试文件、
 其流程或文件夹；DIR/... 是文件夹及其下所有内容，没有给出路径时测试 ./... 。
 
 在模型之前停止的用例（until: STEP）检查提示词：其中有什么，每个片段来自哪里，略去了什么及原因。
@@ -193,7 +193,7 @@ interrupted; --rerun goes on.`: `运行测试文件：NAME.yaml 旁边的 NAME.t
 （除非用例另有给出），以及用例没有模拟的一切回答，包括模型、服务器、工具、插件和记忆。
 
 退出码 0：全部通过。1：有用例失败，或比 --against 差。2：设置、流程或测试文件有误；其余文件照常运行。
-4：有内容无法判定，例如没有录制的回答，或某文件的用例全部被跳过，但没有失败。130：被中断；--rerun 继续。`,
+4：有内容无法判定，例如没有录制的回答、某用例没有计入的检查，或某文件的用例全部被跳过，但没有失败。130：被中断；--rerun 继续。`,
 	"compare with an earlier `run`: a name given to --bless, a file, or last":                                    "与早先的 `run` 比较：给 --bless 的名称、文件或 last",
 	"keep the run as the baseline of that `name`":                                                                "把此次运行保存为该 `name` 的基准",
 	"what of --against is a failure: significant, any or none":                                                   "与 --against 比较时什么算失败：significant、any 或 none",

@@ -149,19 +149,6 @@ func (rt *Runtime) nameZone(given time.Time) string {
 	return now.Format("-07:00")
 }
 
-// zoneNamed returns the zone of a name that a recording has; nil for one that this machine does not know.
-func zoneNamed(name string) *time.Location {
-	if offset, err := time.Parse("-07:00", name); err == nil {
-		_, seconds := offset.Zone()
-		return time.FixedZone("UTC"+name, seconds)
-	}
-	zone, err := time.LoadLocation(name)
-	if name == "" || err != nil {
-		return nil
-	}
-	return zone
-}
-
 // headerOf returns what a cassette knows a run by.
 func (rt *Runtime) headerOf(f *flow.Flow, o *service.ExecutorOptions, places []replay.Place) replay.Header {
 	sum := sha256.Sum256(f.Source)
@@ -234,10 +221,10 @@ func (rt *Runtime) applyRun(e *scheduler.StepExecutor, run *replay.Run, o *servi
 // recorded it, whatever those of this machine are.
 func (rt *Runtime) applySettings(e *scheduler.StepExecutor, start *scheduler.RecordedStart, run *replay.Run) {
 	language, zone := run.Settings()
-	e.Zone = zoneNamed(zone)
+	e.Zone = zone
 	if run.IsPlayed() {
 		start.Language = language
-		e.UserZone = func(user string) *time.Location { return zoneNamed(run.UserZone(user)) }
+		e.UserZone = run.UserZone
 		return
 	}
 	e.UserZone = func(user string) *time.Location {

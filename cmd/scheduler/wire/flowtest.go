@@ -40,11 +40,11 @@ func (rt *Runtime) TestParts() *service.TestParts {
 // TestLoader returns what reads test files, with problems in a language.
 func (rt *Runtime) TestLoader(language string) (*suite.Loader, []service.Note, error) {
 	loader, notes, err := rt.newLoader(service.Surroundings{Language: cmp.Or(rt.settings.Language, testLanguage)})
-	return &suite.Loader{Flows: loader, Root: rt.settings.Root, Language: language, RefusesOnly: isContinuous()}, notes, err
+	return &suite.Loader{Flows: loader, Root: rt.settings.Root, Language: language, RefusesOnly: IsContinuous()}, notes, err
 }
 
-// isContinuous reports whether the program runs in continuous integration: every service of that sets CI.
-func isContinuous() bool {
+// IsContinuous reports whether the program runs in continuous integration: every service of that sets CI.
+func IsContinuous() bool {
 	return !slices.Contains([]string{"", "0", "false"}, strings.ToLower(os.Getenv("CI")))
 }
 

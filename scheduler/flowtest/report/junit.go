@@ -13,8 +13,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// The shape of JUnit's XML, as the schema of Jenkins (jenkins-junit.xsd) takes it, which is the strictest: a testcase has no properties,
-// no file and no line, and skipped has its reason as text.
+// The shape of JUnit's XML, as the schema of Jenkins takes it (junit-10.xsd of the plugin xUnit), which is the strictest: a testcase has
+// no properties, no file and no line, for example.
 type (
 	junitRun struct {
 		XMLName  xml.Name     `xml:"testsuites"`

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -143,46 +144,118 @@ func (n *junitNode) attr(name string) string {
 	return ""
 }
 
-// jenkinsSchema has the attributes and children that jenkins-junit.xsd lets an element have, as far as reports use them.
-var jenkinsSchema = map[string]struct{ attrs, children string }{
-	"testsuites": {"name tests failures errors time", "testsuite"},
-	"testsuite":  {"name tests failures errors skipped time", "properties testcase"},
-	"properties": {"", "property"},
-	"property":   {"name value", ""},
-	"testcase":   {"name classname time", "failure error skipped system-out"},
-	"failure":    {"message type", ""},
-	"error":      {"message type", ""},
-	"skipped":    {"", ""},
-	"system-out": {"", ""},
+// jenkinsRule tells of an element which attributes it must and may have, which children, and whether it has text.
+type jenkinsRule struct {
+	must, may, children string
+	text                bool
 }
 
-// checkJenkins reports what the schema of Jenkins does not take.
-func checkJenkins(t *testing.T, n *junitNode) {
-	t.Helper()
-	rule, isKnown := jenkinsSchema[n.XMLName.Local]
-	if !isKnown {
-		t.Errorf("there is an element %s", n.XMLName.Local)
+// jenkinsSchema has the rules of junit-10.xsd, by which Jenkins (its plugin xUnit) refuses or takes a report.
+var jenkinsSchema = map[string]jenkinsRule{
+	"testsuites": {may: "name time tests failures errors", children: "testsuite"},
+	"testsuite": {
+		must: "name tests failures errors", may: "group time skipped timestamp hostname id package file log url",
+		children: "testsuite properties testcase system-out system-err",
+	},
+	"properties": {children: "property"},
+	"property":   {must: "name value"},
+	"testcase":   {must: "name", may: "time classname group", children: "skipped error failure system-out system-err"},
+	"failure":    {may: "type message", text: true},
+	"error":      {may: "type message", text: true},
+	"skipped":    {may: "type message", text: true},
+	"system-out": {text: true},
+	"system-err": {text: true},
+}
+
+// surefireTime is the pattern of times of testsuites and testsuite.
+var surefireTime = regexp.MustCompile(`^(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?$`)
+
+// findJenkinsFaults returns what the schema of Jenkins does not take below an element.
+func findJenkinsFaults(n *junitNode) (faults []string) {
+	name := n.XMLName.Local
+	rule, isKnown := jenkinsSchema[name]
+	if !isKnown || n.XMLName.Space != "" {
+		return []string{"there is an element " + name}
 	}
+	must := strings.Fields(rule.must)
+	seen := map[string]bool{}
 	for _, a := range n.Attrs {
-		if !slices.Contains(strings.Fields(rule.attrs), a.Name.Local) {
-			t.Errorf("%s has the attribute %s", n.XMLName.Local, a.Name.Local)
+		seen[a.Name.Local] = true
+		if !slices.Contains(slices.Concat(must, strings.Fields(rule.may)), a.Name.Local) {
+			faults = append(faults, name+" has the attribute "+a.Name.Local)
 		}
+		if a.Name.Local == "time" && name != "testcase" && !surefireTime.MatchString(a.Value) {
+			faults = append(faults, name+" has the time "+a.Value)
+		}
+	}
+	for _, attr := range must {
+		if !seen[attr] {
+			faults = append(faults, name+" lacks the attribute "+attr)
+		}
+	}
+	if !rule.text && strings.TrimSpace(n.Text) != "" {
+		faults = append(faults, name+" has text")
 	}
 	for i := range n.Children {
-		if !slices.Contains(strings.Fields(rule.children), n.Children[i].XMLName.Local) {
-			t.Errorf("%s has the child %s", n.XMLName.Local, n.Children[i].XMLName.Local)
+		child := &n.Children[i]
+		if !slices.Contains(strings.Fields(rule.children), child.XMLName.Local) {
+			faults = append(faults, name+" has the child "+child.XMLName.Local)
 		}
-		checkJenkins(t, &n.Children[i])
+		faults = append(faults, findJenkinsFaults(child)...)
+	}
+	return faults
+}
+
+// parseJUnit reads a report, whose root is testsuites.
+func parseJUnit(t *testing.T, text string) *junitNode {
+	t.Helper()
+	var root junitNode
+	if err := xml.Unmarshal([]byte(text), &root); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if root.XMLName.Local != "testsuites" {
+		t.Errorf("the root is %s", root.XMLName.Local)
+	}
+	return &root
+}
+
+// TestJenkinsTakesReports: reports of every outcome fit the schema, whatever texts and times are in them.
+func TestJenkinsTakesReports(t *testing.T) {
+	const odd = "\x00\x1b[31m\u2028\ufffe]]> <b>&\" \xff"
+	oddRun := &result.Run{Elapsed: 123456789 * time.Millisecond, Suites: []*result.Suite{{File: odd, Cases: []*result.Case{
+		{Name: odd, Outcome: result.Skip, Skipped: odd},
+		{Name: "", Outcome: result.Error, Planned: 1, Problem: &result.Problem{Message: odd, Hint: odd}},
+		{Name: "a", Outcome: result.Fail, Repeats: []result.Repeat{{Outcome: result.Fail, Checks: []result.Check{{Name: odd, Outcome: result.Fail, Message: odd, Diff: odd}}}}},
+	}}, {File: "empty.test.yaml"}}}
+	for name, run := range map[string]*result.Run{"none": {}, "odd": oddRun} {
+		var out bytes.Buffer
+		if err := report.Write(&out, "junit", run, nil, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if faults := findJenkinsFaults(parseJUnit(t, out.String())); len(faults) > 0 {
+			t.Errorf("%s: %v in\n%s", name, faults, out.String())
+		}
+	}
+	for text, want := range map[string]string{
+		`<testsuites><testsuite name="a" tests="1" failures="0"/></testsuites>`: "testsuite lacks the attribute errors",
+		`<testsuites time="1s"/>`: "testsuites has the time 1s",
+		`<testsuites><testsuite name="a" tests="1" failures="0" errors="0"><testcase name="x" line="3"/></testsuite></testsuites>`:               "testcase has the attribute line",
+		`<testsuites><testsuite name="a" tests="1" failures="0" errors="0"><testcase name="x"><properties/></testcase></testsuite></testsuites>`: "testcase has the child properties",
+		`<testsuites><property name="x"/></testsuites>`: "testsuites has the child property; property lacks the attribute value",
+		`<testsuites>text</testsuites>`:                 "testsuites has text",
+	} {
+		if got := strings.Join(findJenkinsFaults(parseJUnit(t, text)), "; "); got != want {
+			t.Errorf("%s\ngave %q, want %q", text, got, want)
+		}
 	}
 }
 
 func TestJUnit(t *testing.T) {
 	text := write(t, "junit", nil, report.Options{})
-	var got junitNode
-	if err := xml.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatalf("%v in\n%s", err, text)
+	got := parseJUnit(t, text)
+	if faults := findJenkinsFaults(got); len(faults) > 0 {
+		t.Errorf("%v in\n%s", faults, text)
 	}
-	checkJenkins(t, &got)
 	if got.attr("tests") != "4" || got.attr("failures") != "1" || got.attr("errors") != "1" || len(got.Children) != 2 {
 		t.Errorf("%+v", got.Attrs)
 	}
