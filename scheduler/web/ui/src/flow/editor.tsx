@@ -78,11 +78,13 @@ function replacedRange(event: InputEvent, view: EditorView): { from: number; to:
 }
 
 /** Editor is a text of YAML with the problems of the program at their places. Escape, then Tab, leaves it. */
-export function Editor({ text, start, onChange, onSave, problems, readOnly, label, ref }: {
+export function Editor({ text, start, onChange, onLine, onSave, problems, readOnly, label, ref }: {
   text: string;
   /** The line that is shown at first, from 1. */
   start?: number;
   onChange(text: string): void;
+  /** Hears of the line that the cursor is in, from 1. */
+  onLine?(line: number): void;
   onSave(): void;
   problems: Problem[];
   readOnly: boolean;
@@ -92,9 +94,9 @@ export function Editor({ text, start, onChange, onSave, problems, readOnly, labe
   const box = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const writable = useRef(new Compartment());
-  const newest = useRef({ onChange, onSave });
+  const newest = useRef({ onChange, onLine, onSave });
   useEffect(() => {
-    newest.current = { onChange, onSave };
+    newest.current = { onChange, onLine, onSave };
   });
   useEffect(() => {
     const save = () => (newest.current.onSave(), true);
@@ -104,6 +106,10 @@ export function Editor({ text, start, onChange, onSave, problems, readOnly, labe
       keymap.of([{ key: "Mod-s", run: save, preventDefault: true }, ...defaultKeymap, ...historyKeymap, ...lintKeymap, ...completionKeymap, indentWithTab]),
       EditorView.contentAttributes.of({ "aria-label": label }),
       EditorView.updateListener.of((u) => u.docChanged && !u.transactions.some((tr) => tr.annotation(fromOutside)) && newest.current.onChange(u.state.doc.toString())),
+      EditorView.updateListener.of((u) => {
+        const line = u.state.doc.lineAt(u.state.selection.main.head).number;
+        if (u.selectionSet || u.docChanged) newest.current.onLine?.(line);
+      }),
     ];
     const made = new EditorView({ state: EditorState.create({ doc: text, extensions }), parent: box.current! });
     made.scrollDOM.tabIndex = 0; // what scrolls must be in reach of the keyboard

@@ -29,11 +29,17 @@ export interface Checked {
   warnings: number;
 }
 
+/** Edited is a text as it stands in the editor, and the line of the cursor, from 1. */
+export interface Edited {
+  text: string;
+  line: number;
+}
+
 /**
  * SourceTab shows the text of a flow, checks it while one types, and saves it. onChecked gets the problems of a text that is
- * not saved, undefined where there is none.
+ * not saved, undefined if it is saved; onEdited gets the text and the cursor, soon after the last key.
  */
-export function SourceTab({ flow, start, onSaved, onChecked, editor }: { flow: string; start?: number; onSaved(): void; onChecked(found?: Checked): void; editor: Ref<EditorHandle> & { current: EditorHandle | null } }) {
+export function SourceTab({ flow, start, onSaved, onChecked, onEdited, editor }: { flow: string; start?: number; onSaved(): void; onChecked(found?: Checked): void; onEdited(edited: Edited): void; editor: Ref<EditorHandle> & { current: EditorHandle | null } }) {
   const t = useText();
   const me = useMe();
   const source = useLoad((signal) => loadSource(flow, signal), [flow]);
@@ -41,6 +47,13 @@ export function SourceTab({ flow, start, onSaved, onChecked, editor }: { flow: s
   const text = draft ?? source.data?.text ?? "";
   const canEdit = me.edit && hasScope(me, "flows:write");
   const isChanged = draft !== undefined && draft !== source.data?.text;
+  const [line, setLine] = useState(start ?? 0);
+  const isLoaded = !!source.data;
+  useEffect(() => {
+    if (!isLoaded) return;
+    const timer = setTimeout(() => onEdited({ text, line }), 250);
+    return () => clearTimeout(timer);
+  }, [isLoaded, text, line, onEdited]);
   const lint = useLint(flow, source.data && text);
   const saving = useSaving(flow, source.data, text, (saved) => {
     source.setData(() => saved);
@@ -71,7 +84,7 @@ export function SourceTab({ flow, start, onSaved, onChecked, editor }: { flow: s
       {saving.error && errors > 0 && !saving.conflict && <p><button className="danger" onClick={() => void saving.save({ force: true })}>{t("flow.save_anyway")}</button></p>}
       {saving.conflict && <Conflict flow={flow} mine={text} onClose={saving.clear} onTake={() => (saving.clear(), reload())} onKeep={() => void saving.save({ overwrite: true })} />}
       <Suspense fallback={<Loading />}>
-        <Editor ref={editor} label={t("flow.text")} text={text} start={start} readOnly={!canEdit} problems={lint.problems} onChange={setDraft} onSave={() => void (isChanged && saving.save())} />
+        <Editor ref={editor} label={t("flow.text")} text={text} start={start} readOnly={!canEdit} problems={lint.problems} onChange={setDraft} onLine={setLine} onSave={() => void (isChanged && saving.save())} />
       </Suspense>
       {lint.error && <ErrorBox error={lint.error} />}
       {lint.problems.length > 0 && (

@@ -41,8 +41,8 @@ export function PromptExplorer({ run, step, version }: { run: string; step: stri
   );
 }
 
-/** Explained shows a prompt: of a step of a run, whose files can be opened, or of a test. */
-export function Explained({ run, step, prompt, before }: { run?: string; step: string; prompt: Explanation; before?: Explanation }) {
+/** Explained shows a prompt: of a step of a run, whose files can be opened, of a test, or of a text that is edited, to whose lines onOpen leads. */
+export function Explained({ run, step, prompt, before, onOpen }: { run?: string; step: string; prompt: Explanation; before?: Explanation; onOpen?(place: Place): void }) {
   const t = useText();
   const [view, setView] = useState<"sources" | "changes">("sources");
   const [active, setActive] = useState<Piece>();
@@ -52,6 +52,7 @@ export function Explained({ run, step, prompt, before }: { run?: string; step: s
   const sums = useMemo(() => tokensByKind((prompt.messages ?? []).flatMap((m) => m.pieces ?? [])), [prompt]);
   const leftOut = prompt.left_out ?? [];
   const side = useRef<HTMLElement>(null);
+  const openPlace = run ? setOpen : onOpen;
   return (
     <>
       <div className="explorer-top">
@@ -75,10 +76,10 @@ export function Explained({ run, step, prompt, before }: { run?: string; step: s
       </div>
       {view === "changes" && prompt.cache && run
         ? <Changes run={run} step={step} prompt={prompt} before={before} />
-        : <Messages prompt={prompt} messages={messages} only={only} active={active} onActive={setActive} onOpen={run ? setOpen : undefined} />}
+        : <Messages prompt={prompt} messages={messages} only={only} active={active} onActive={setActive} onOpen={openPlace} />}
       <div className="explorer-side">
         <LeftOut entries={leftOut} box={side} />
-        {view === "sources" && <Way piece={active} onOpen={run ? setOpen : undefined} />}
+        {view === "sources" && <Way piece={active} onOpen={openPlace} />}
       </div>
       {open && run && <FileViewer run={run} place={open} onClose={() => setOpen(undefined)} />}
     </>
@@ -205,7 +206,7 @@ function MessageBox({ index, message, only, active, onActive, onOpen, broken }: 
               {i === brokenAt && <span className="cache-end">{t("prompt.cache_end")}</span>}
               <span
                 data-piece={i} role="button" tabIndex={i === Math.min(current, pieces.length - 1) ? 0 : -1}
-                className={`piece piece-${kind}`} data-active={p === active || undefined} data-dim={(only && only !== kind) || undefined}
+                className={`piece piece-${kind}`} data-active={p === active || undefined} data-dim={(only && only !== kind) || undefined} data-unknown={isPlaceholder(p.text) || undefined}
                 aria-label={`${p.text.trim() || t("prompt.space")} — ${t(`prompt.kind_${kind}` as Key)}: ${nameOf(p, t)}`} title={nameOf(p, t)}
                 onFocus={() => (setCurrent(i), onActive(p))} onMouseEnter={() => onActive(p)}
                 onClick={() => {
@@ -222,6 +223,9 @@ function MessageBox({ index, message, only, active, onActive, onOpen, broken }: 
     </li>
   );
 }
+
+/** Reports whether a text stands for a value that a preview does not know: ‹recall.text›. */
+const isPlaceholder = (text: string) => /^‹[^‹›]+›$/.test(text.trim());
 
 /** The way of the piece that has the focus, or is pointed at: its origin first. */
 function Way({ piece, onOpen }: { piece?: Piece; onOpen?(place: Place): void }) {

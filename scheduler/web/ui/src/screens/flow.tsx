@@ -1,4 +1,4 @@
-import { useRef, useState } from "react";
+import { Suspense, lazy, useRef, useState } from "react";
 import { Link, useLocation, useParams, useSearchParams } from "wouter";
 import { ApiError, api, type Schemas } from "../api/client.ts";
 import { useLoad, usePages } from "../api/load.ts";
@@ -7,7 +7,7 @@ import { Ago, Empty, ErrorBox, Loading, ScreenHead, StateBadge, Tabs } from "../
 import { Graph } from "../components/graph.tsx";
 import { Table, type Column } from "../components/table.tsx";
 import { SchemaForm, useFormName, type Faults, type Values } from "../forms/schema-form.tsx";
-import { SourceTab, type Checked } from "../flow/source.tsx";
+import { SourceTab, type Checked, type Edited } from "../flow/source.tsx";
 import type { EditorHandle } from "../flow/editor.tsx";
 import { formatDuration } from "../format.ts";
 import { AsUser, useAsUser } from "../forms/as-user.tsx";
@@ -16,7 +16,11 @@ import { hasScope, useMe } from "../me.ts";
 import { ProblemCount } from "./flows.tsx";
 import "./flow.css";
 
+const Preview = lazy(() => import("../flow/preview.tsx").then((m) => ({ default: m.Preview })));
+
 type FlowBody = Schemas["FlowBody"];
+const views = ["graph", "table", "preview"] as const;
+type View = (typeof views)[number];
 const tabs = ["source", "run", "history", "triggers"] as const;
 type Tab = (typeof tabs)[number];
 
@@ -32,7 +36,8 @@ export default function Flow() {
 function FlowScreen({ flow, onSaved }: { flow: FlowBody; onSaved(): void }) {
   const t = useText();
   const [query, setQuery] = useSearchParams();
-  const [view, setView] = useState<"graph" | "table">("graph");
+  const [view, setView] = useState<View>(views.find((one) => one === query.get("view")) ?? "graph");
+  const [edited, setEdited] = useState<Edited>();
   const [selected, setSelected] = useState<string>();
   const [inside, setInside] = useState("");
   const editor = useRef<EditorHandle>(null);
@@ -54,16 +59,21 @@ function FlowScreen({ flow, onSaved }: { flow: FlowBody; onSaved(): void }) {
       {flow.description && <p>{flow.description}</p>}
       <div className="flow-panes">
         <div className="pane">
-          <Tabs tabs={(["graph", "table"] as const).map((id) => ({ id, title: t(`flow.${id}`) }))} value={view} onChange={(one) => setView(one)} label={t("flow.steps")}>
+          <Tabs tabs={views.map((id) => ({ id, title: t(`flow.${id}`) }))} value={view} onChange={(one) => setView(one)} label={t("flow.steps")}>
             {view === "graph" && graph.data && <Graph graph={graph.data} inside={inside} onInside={setInside} selected={selected} onSelect={choose} label={t("flow.graph")} />}
             {view === "graph" && graph.data === null && <Empty title={t("flow.no_graph")} />}
             {view === "graph" && graph.error && <ErrorBox error={graph.error} retry={graph.reload} />}
             {view === "table" && <Steps steps={flow.steps} onSelect={choose} />}
+            {view === "preview" && (
+              <Suspense fallback={<Loading />}>
+                <Preview flow={flow.flow} file={flow.file} edited={edited} onOpen={tab === "source" ? (line, col) => editor.current?.goTo(line, col) : undefined} />
+              </Suspense>
+            )}
           </Tabs>
         </div>
         <div className="pane">
           <Tabs tabs={tabs.map((id) => ({ id, title: t(`flow.tab_${id}`) }))} value={tab} onChange={setTab} label={flow.flow}>
-            {tab === "source" && <SourceTab flow={flow.flow} start={Number(query.get("line")) || undefined} onSaved={onSaved} onChecked={setDraft} editor={editor} />}
+            {tab === "source" && <SourceTab flow={flow.flow} start={Number(query.get("line")) || undefined} onSaved={onSaved} onChecked={setDraft} onEdited={setEdited} editor={editor} />}
             {tab === "run" && <RunTab flow={flow} />}
             {tab === "history" && <History flow={flow} />}
             {tab === "triggers" && <Triggers flow={flow} />}
