@@ -31,6 +31,7 @@ func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := untilInterrupted()
 	defer stop()
 	app := &app{Terminal: terminal.New(stdin, stdout, stderr, ctx.Done()), args: args}
+	app.Commands = app.makeRunnable
 	app.Language = terminal.Language(cmp.Or(os.Getenv("SCHEDULER_LANGUAGE"), os.Getenv("LANG")))
 	defer app.close()
 	root := newRoot(app)

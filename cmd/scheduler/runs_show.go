@@ -75,10 +75,34 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 	if err != nil {
 		return a.beforeRun(err)
 	}
-	return a.printRun(run.Info, run.State, totals)
+	goOn, err := a.commandToGoOn(ctx, run)
+	if err != nil {
+		return a.beforeRun(err)
+	}
+	return a.printRun(run.Info, run.State, totals, goOn)
 }
 
-func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *service.Totals) error {
+// commandToGoOn returns the command that goes on with a run; "" if there is nothing to resume. A run that another one waits for goes on
+// with that one, which takes the answers.
+func (a *app) commandToGoOn(ctx context.Context, run *service.RunDetails) (string, error) {
+	info, waiting := run.Info, run.State.Waiting
+	root, err := a.service.RootRun(ctx, service.Principal{}, info)
+	switch {
+	case err != nil:
+		return "", err
+	case root == nil || root.State == journal.RunFinished || root.Holder != nil:
+		return "", nil
+	case root != info:
+		waiting, err = a.service.WaitsFor(ctx, service.Principal{}, root)
+	}
+	command := a.resumeCommand(root.ID, waiting, nil)
+	if root.Labels[journal.LabelRunsOn] != "" && a.remoteName() == "" {
+		command += " --on temporal://HOST:PORT" // it began with an address that is in no settings
+	}
+	return command, err
+}
+
+func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *service.Totals, goOn string) error {
 	waiting := state.Waiting
 	var b strings.Builder
 	b.WriteString(a.Language.Say("run      %s\nflow     %s\nstate    %s\nstarted  %s\nupdated  %s\ntime     %s\ntokens   %d in, %d out\n",
@@ -125,8 +149,8 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 	if !state.Outputs.IsNull() {
 		fmt.Fprintf(&b, "\n%s\n%s\n", a.Language.Say("outputs"), terminal.JSONText(state.Outputs))
 	}
-	if info.State != journal.RunFinished && info.Holder == nil {
-		fmt.Fprintf(&b, "\n%s\n  %s\n", a.Language.Say("Go on with:"), a.resumeCommand(info.ID, waiting, nil))
+	if goOn != "" {
+		fmt.Fprintf(&b, "\n%s\n  %s\n", a.Language.Say("Go on with:"), goOn)
 	}
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err

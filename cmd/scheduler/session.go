@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -205,7 +207,7 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	case errors.As(err, &held) && held.Holder != nil:
 		return usageError(calls.Errorf(calls.Invalid, "%w", held).
 			WithHint("see how it stands with: %s; stop it with: %s; a process that has died lets go of it within 5 s, one that cannot be alive is passed over with --steal",
-				s.app.commandLine("runs", "show", held.Run), s.app.commandLine("runs", "cancel", held.Run)))
+				s.app.commandLine("runs", "show", held.Run), s.app.commandLine(s.app.withOn("runs", "cancel", held.Run)...)))
 	}
 	code := exitFor(ctx, err, s.show.json && s.hasEnded)
 	isRecorded := s.hasBegun || errors.As(err, &notStarted)
@@ -278,12 +280,17 @@ func programName() string {
 	return "scheduler"
 }
 
-// commandLine returns one that finds the same journal: a short one where that is what is
+// commandLine returns one that finds the same journal: a short one if that is what is
 // found from the working directory, else one that works in any.
 func (a *app) commandLine(words ...string) string {
-	parts := append([]string{programName()}, words...)
+	return strings.Join(slices.Concat([]string{programName()}, words, a.placeFlags()), " ")
+}
+
+// placeFlags returns the flags by which a command finds the same journal and settings from any directory; none if it
+// finds them from the working directory.
+func (a *app) placeFlags() (flags []string) {
 	if a.isFoundHere() {
-		return strings.Join(parts, " ")
+		return nil
 	}
 	for _, path := range []struct{ flag, path string }{{"--state-dir", a.settings.StateDir}, {"--config", a.configToName()}} {
 		if path.path == "" {
@@ -292,9 +299,21 @@ func (a *app) commandLine(words ...string) string {
 		if full, err := filepath.Abs(path.path); err == nil {
 			path.path = full
 		}
-		parts = append(parts, path.flag, terminal.ShellQuote(path.path))
+		flags = append(flags, path.flag, terminal.ShellQuote(path.path))
 	}
-	return strings.Join(parts, " ")
+	return flags
+}
+
+// namedCommand finds the commands of this program that hints name, for example scheduler runs list.
+var namedCommand = regexp.MustCompile(`(^|[^\w/.\-])scheduler ((?:fork|journal|lint|mcp|memory|plugins|resume|run|runs|serve|test|token|worker|workers)\b)`)
+
+// makeRunnable returns a text in which the commands of this program can be run as they are printed, as [app.commandLine] writes them.
+func (a *app) makeRunnable(text string) string {
+	if a.settings == nil || !namedCommand.MatchString(text) {
+		return text
+	}
+	program := strings.Join(append([]string{programName()}, a.placeFlags()...), " ")
+	return namedCommand.ReplaceAllString(text, "${1}"+strings.ReplaceAll(program, "$", "$$")+" ${2}")
 }
 
 // isFoundHere reports whether a command without flags finds the same state directory and

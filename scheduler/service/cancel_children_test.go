@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -124,6 +126,45 @@ func TestIsOrphan(t *testing.T) {
 		child := &journal.RunInfo{ID: "child", Labels: map[string]string{journal.LabelChildOf: parent}}
 		if got, err := s.IsOrphan(t.Context(), child); got != want || err != nil {
 			t.Errorf("the part of a run that is %q: %v, %v", parent, got, err)
+		}
+	}
+}
+
+// TestResumeOfPart: a run that another one goes on with is not resumed alone, and the error names the run to resume, also for a part of a
+// part.
+func TestResumeOfPart(t *testing.T) {
+	j := journalmemory.New(time.Now)
+	s := service.New(service.Parts{
+		Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil },
+		Loader: func(service.Surroundings) (*flow.Loader, []service.Note, error) {
+			registry, err := builtin.Registry()
+			return &flow.Loader{Registry: registry}, nil, err
+		},
+		Executor: func(*flow.Flow, service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
+			return &scheduler.StepExecutor{Env: calls.NewEnv()}, nil, nil
+		},
+		Languages: func() *flow.Languages { return &flow.Languages{Default: "en"} },
+	})
+	t.Cleanup(func() { _ = s.Close() })
+	source := "steps: [{id: a, call: template, with: {template: hello}}]\n"
+	for id, parent := range map[string]string{"root": "", "part": "root", "inner": "part", "lost": "deleted"} {
+		header := &journal.RunHeader{ID: id, Flow: "f", File: "f.yaml", StartedAt: time.Now(), Labels: map[string]string{}}
+		header.Text.Source = []byte(source)
+		if parent != "" {
+			header.Labels[journal.LabelChildOf], header.Labels[journal.LabelRunsOn] = parent, "temporal"
+		}
+		log, err := j.Begin(t.Context(), header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for run, hint := range map[string]string{"part": "go on with: scheduler resume root", "inner": "go on with: scheduler resume root", "lost": ""} {
+		_, _, err := s.ReopenSession(t.Context(), service.Principal{}, service.ResumeRequest{Run: run})
+		if calls.KindOf(err) != calls.Invalid || calls.HintOf(err) != hint {
+			t.Errorf("%s: %v (%s), want the hint %q", run, err, calls.HintOf(err), hint)
 		}
 	}
 }

@@ -232,3 +232,16 @@ func (s *Service) IsOrphan(ctx context.Context, info *journal.RunInfo) (bool, er
 	}
 	return err == nil && around.State.IsOver(), err
 }
+
+// RootRun returns the run that a run is a part of, directly or through others, and that goes on with it: the run itself if it is a
+// part of none. It is nil if one between was deleted.
+func (s *Service) RootRun(ctx context.Context, p Principal, info *journal.RunInfo) (*journal.RunInfo, error) {
+	for info != nil && info.Labels[journal.LabelChildOf] != "" {
+		around, err := s.LookUpRun(ctx, p, info.Labels[journal.LabelChildOf])
+		if err != nil {
+			return nil, err
+		}
+		info = around
+	}
+	return info, nil
+}

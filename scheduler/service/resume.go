@@ -78,14 +78,26 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	session.program, session.isReopened = header.Program, true
 	switch {
 	case parent != "" && !r.OnWorker:
-		return nil, notes, calls.Errorf(calls.Invalid, "the run %s is a part of the run %s, which goes on with it", r.Run, parent).
-			WithHint("resume the run %s", parent)
+		return nil, notes, s.partError(ctx, p, r.Run, parent)
 	case on != "" && !r.OnWorker:
 		err = s.makeRemote(ctx, session, on)
 	case queuedElsewhere:
 		e.Elsewhere = &childRuns{service: s, executor: e, header: header, options: began}
 	}
 	return session, notes, err
+}
+
+// partError returns the error of a run that cannot be resumed alone, with the command that goes on with it.
+func (s *Service) partError(ctx context.Context, p Principal, run, parent string) error {
+	err := calls.Errorf(calls.Invalid, "the run %s is a part of the run %s, which goes on with it", run, parent)
+	around, lookUp := s.LookUpRun(ctx, p, parent)
+	if lookUp == nil && around != nil {
+		around, lookUp = s.RootRun(ctx, p, around)
+	}
+	if lookUp != nil || around == nil {
+		return err
+	}
+	return err.WithHint("go on with: scheduler resume %s", around.ID)
 }
 
 // The modes of runs that are recorded in a cassette, and played from one: [StartRequest] Mode.

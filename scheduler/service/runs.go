@@ -72,7 +72,7 @@ func (s *Service) FindRun(ctx context.Context, p Principal, name string) (string
 	case len(ids) == 0:
 		return "", calls.Errorf(calls.NotFound, "the journal has no runs")
 	}
-	hint := "scheduler runs lists them"
+	hint := "list the runs with: scheduler runs list"
 	if near := nearestRun(name, append(ids, "last")); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
@@ -121,7 +121,7 @@ func (s *Service) visibleRun(ctx context.Context, p Principal, id string) (journ
 	isGone := calls.KindOf(err) == calls.NotFound
 	isHidden := err == nil && !p.CanSee(info)
 	if isGone || isHidden {
-		return nil, nil, calls.Errorf(calls.NotFound, "the journal has no run %q", id).WithHint("scheduler runs lists them")
+		return nil, nil, calls.Errorf(calls.NotFound, "the journal has no run %q", id).WithHint("list the runs with: scheduler runs list")
 	}
 	return j, info, markUnavailable(err)
 }

@@ -27,6 +27,9 @@ type Terminal struct {
 	// Root is the folder of the project, which the places in errors and warnings of runs are relative to; "" is the working
 	// directory.
 	Root string
+	// Commands returns a text with the commands of this program in it as a shell runs them here, for example with --state-dir; nil leaves
+	// them as they are.
+	Commands func(text string) string
 
 	lines chan string // what a person types
 }
@@ -39,7 +42,15 @@ func New(stdin io.Reader, stdout, stderr io.Writer, interrupted <-chan struct{})
 
 // Tellf prints a line of the program on standard error, in the language of the person.
 func (t *Terminal) Tellf(format string, args ...any) {
-	fmt.Fprintln(t.Stderr, t.Language.Say(format, args...))
+	fmt.Fprintln(t.Stderr, t.runnable(t.Language.Say(format, args...)))
+}
+
+// runnable returns a text of the program, the commands in which can be run as they are printed.
+func (t *Terminal) runnable(text string) string {
+	if t.Commands == nil {
+		return text
+	}
+	return t.Commands(text)
 }
 
 // PrintJSON prints v on stdout, indented.
@@ -74,7 +85,7 @@ func (t *Terminal) PrintError(err error) {
 	if problems := (flow.Problems)(nil); !errors.As(err, &problems) || problems.In(string(t.Language)) != text {
 		text = t.Language.Say("error: %s", text) // lines that begin with file:line:col say so themselves
 	}
-	fmt.Fprintln(t.Stderr, text)
+	fmt.Fprintln(t.Stderr, t.runnable(text))
 	if hint != "" {
 		t.Tellf("hint: %s", hint)
 	}
