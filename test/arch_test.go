@@ -113,24 +113,26 @@ var layers = map[string][]string{
 	"scheduler/internal/eventlog": {"scheduler/journal"},
 	// What a run spends on models.
 	"scheduler/internal/budget": {"calls", "llm", "llm/value"},
+	// Which processes carry runs out.
+	"scheduler/fleet": {"llm/value"},
 	// What command line and server share knows the engine and the contracts, no backend.
-	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "scheduler/service/preview", "calls", "calls/ask", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
+	"scheduler/service": {"scheduler", "scheduler/fleet", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "scheduler/service/preview", "calls", "calls/ask", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// A prompt is rendered by the engine, over what an earlier run has left.
 	"scheduler/service/preview": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/schema", "llm", "llm/value", "plugins"},
 	// It carries out the use cases on other machines.
-	"scheduler/temporal": {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
+	"scheduler/temporal": {"scheduler", "scheduler/fleet", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
 	// The way from the first program to the second, which carries them out.
 	"scheduler/remote": {"scheduler", "scheduler/service", "calls", "llm/value"},
 	// The server knows the use cases, and no settings, calls or flags.
 	"scheduler/telemetry":       {"scheduler/journal", "llm", "llm/value/..."},
-	"scheduler/server":          {"scheduler/telemetry", "docs", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/compare", "scheduler/flowtest/report", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/service/preview", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
+	"scheduler/server":          {"scheduler/fleet", "scheduler/telemetry", "docs", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/compare", "scheduler/flowtest/report", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/service/preview", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
 	"scheduler/web":             {},
 	"scheduler/server/folder":   {},
 	"scheduler/server/openai":   {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "scheduler/server/store", "calls", "llm", "llm/value"},
 	"scheduler/server/mcp":      {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "calls", "calls/schema", "llm/value"},
 	"scheduler/server/notify":   {"scheduler/journal", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/value"},
 	"scheduler/server/triggers": {"scheduler/flow", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/prompt", "llm/value"},
-	"scheduler/server/store":    {"calls", "calls/pgdb", "calls/sqlitefile", "llm/value"},
+	"scheduler/server/store":    {"scheduler/fleet", "calls", "calls/pgdb", "calls/sqlitefile", "llm/value"},
 	// A journal's backends stand below its contract, their conformance suite beside.
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},

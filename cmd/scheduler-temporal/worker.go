@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/cmd/scheduler/worker"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/remote"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -73,14 +74,31 @@ func (p *program) work(ctx context.Context, f *worker.Flags) error {
 	if err := p.warnOfOthers(ctx, client, queues); err != nil {
 		return beforeRun(err)
 	}
+	registry, err := p.runtime.OpenServerStore(ctx)
+	if err != nil {
+		return exitError{exitFailed, err}
+	}
+	defer func() { _ = registry.Close() }() // what was written is committed
+	member := fleet.Join(p.newRecord(queues, slots), nil)
+	defer member.Keep(registry, log)()
+	defer context.AfterFunc(ctx, member.Stopping)()
 	p.Tellf("taking runs of the queue %s on %s; stop with Ctrl-C", strings.Join(queues, ", "), p.settings.On)
 	return temporalError(temporal.RunWorker(ctx, client, p.service, temporal.WorkerOptions{
 		Queues: queues, Slots: slots, Drain: time.Duration(settings.Drain), GiveUpAfter: time.Duration(p.settings.Serve.GiveUpAfter), Log: log,
 		Observe: func(s *service.Session, e *journal.Event) {
 			observer.ObserveEvent(telemetry.Run{ID: e.Run, Flow: s.Flow.Name, StartedBy: s.StartedBy, State: s.State}, e)
 		},
-		Ended: observer.EndRun,
+		Ended: observer.EndRun, Member: member,
 	}))
+}
+
+// newRecord returns what the list of workers tells of this one.
+func (p *program) newRecord(queues []string, slots int) fleet.Worker {
+	w := fleet.Worker{Kind: fleet.RunWorker, Version: buildVersion(), On: p.settings.On}
+	for _, queue := range queues {
+		w.Queues = append(w.Queues, fleet.Queue{Name: queue, Slots: slots})
+	}
+	return w
 }
 
 // warnOfOthers warns if the workers that are there have another key of payloads, with which none of them can read the runs of the other,

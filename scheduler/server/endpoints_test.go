@@ -105,6 +105,7 @@ func requests() map[string]request {
 		"revoke-token": {path: "/api/v1/tokens/none", status: 403, shared: true},
 		"list-audit":   {path: "/api/v1/audit", status: 403, shared: true},
 		"get-metrics":  {path: "/metrics", status: 403, shared: true},
+		"list-workers": {path: "/api/v1/workers", status: 403, shared: true, badPath: "/api/v1/workers?limit=0"},
 
 		"list-models":       {path: "/v1/models", status: 200, shared: true},
 		"get-model":         {path: "/v1/models/echo", status: 200, shared: true},

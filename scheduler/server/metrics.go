@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -58,6 +59,23 @@ func (s *Server) registerMetrics() {
 			r, w := humago.Unwrap(hctx)
 			observer.Handler().ServeHTTP(w, r)
 		}}, nil
+	})
+}
+
+// registerWorkers adds GET /workers.
+func (s *Server) registerWorkers() {
+	addEndpoint(s, endpoint{
+		method: http.MethodGet, path: base + "/workers", id: "list-workers", summary: "List the servers and workers that carry runs out", scope: store.Metrics,
+		advice: "A process that was killed is lost after some seconds, and listed for a day.",
+	}, func(ctx context.Context, in *Listing) (*body[page[*fleet.Worker]], error) {
+		if p := refuseBound(ctx); p != nil {
+			return nil, p
+		}
+		all, err := s.options.Store.Workers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return pageOf(all, in, func(w *fleet.Worker) string { return w.ID }), nil
 	})
 }
 

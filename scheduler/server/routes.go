@@ -29,6 +29,7 @@ func (s *Server) registerAll() {
 	s.registerOpenAI()
 	s.registerMCP()
 	s.registerMetrics()
+	s.registerWorkers()
 	s.registerGuides()
 	s.mux.HandleFunc("/", s.answerUnknownPath)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/server/mcp"
@@ -59,6 +60,9 @@ func New(o Options) (*Server, error) {
 			s.notifier.Report(run)
 		},
 	}))
+	s.member = fleet.Join(fleet.Worker{
+		Kind: fleet.Server, Version: o.Version, Queues: []fleet.Queue{{Name: fleet.LocalQueue, Slots: o.Limits.Runs}}, PerUser: o.Limits.PerUser,
+	}, func(w *fleet.Worker) { w.Queues[0].Used, _ = s.dispatcher.Load() })
 	s.library = o.Service.NewLibrary(o.Flows)
 	s.logins, s.limits = newLogins(o.Store), newLimits()
 	s.readiness.do = s.checkStores
@@ -101,6 +105,8 @@ func (s *Server) LoginURL() string { return "/login?code=" + s.logins.newCode() 
 // end for a while, hands over the rest and ends the streams.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.hosts = newHostCheck(listener.Addr().String(), s.options.Hosts)
+	defer s.member.Keep(s.options.Store, s.options.Log)()
+	defer context.AfterFunc(ctx, s.member.Stopping)()
 	background, stop := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { s.dispatcher.Recover(background) })

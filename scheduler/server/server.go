@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/server/mcp"
 	"github.com/callnode/scheduler/scheduler/server/notify"
@@ -112,6 +113,7 @@ type Server struct {
 	readiness  readiness
 	feed       *feed
 	audit      *auditor
+	member     *fleet.Member
 	csrf       *http.CrossOriginProtection
 	hosts      *hostCheck
 	folders    *folder.Hider

@@ -25,8 +25,9 @@ type activities struct {
 	drain    <-chan struct{}
 	handOver context.Context
 	// watch is told of the runs at work here, which wait in queue.
-	watch *watcher
-	queue string
+	watch   *watcher
+	queue   string
+	isChild bool // other runs wait for those of this queue
 	// quickTries is the constant of that name; tests set others.
 	quickTries int32
 	// giveUpAfter is how long a run is taken up in vain before it fails.
@@ -44,6 +45,7 @@ const (
 func (a *activities) stretch(ctx context.Context, in stretchInput) (Outcome, error) {
 	p := &counters{}
 	defer startHeartbeat(ctx, p.load)()
+	defer a.watch.member.Enter(a.queue, a.isChild)()
 	isSame, err := a.hasStore(ctx, in.Store)
 	if err != nil {
 		return Outcome{}, activityError(err)

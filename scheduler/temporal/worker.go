@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -33,6 +34,8 @@ type WorkerOptions struct {
 	Ended   func(run string)
 	// GiveUpAfter is how long a run is taken up in vain before it fails: workers die at it, or lack something for it.
 	GiveUpAfter time.Duration
+	// Member counts the runs at work here, and names those that were refused; nil counts none.
+	Member *fleet.Member
 }
 
 // stopGrace is how long runs may take to be handed over: what steps are given to stop, and
@@ -90,6 +93,8 @@ func RunWorker(ctx context.Context, c *Client, s *service.Service, o WorkerOptio
 		registerShort(short, a)
 		deciders = append(deciders, decider, short)
 		for _, isChild := range []bool{false, true} {
+			a := *a
+			a.isChild = isChild
 			doer := worker.New(c.sdk, stretchQueue(queue, store, isChild), worker.Options{
 				DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: o.Slots, OnFatalError: onFatal, WorkerStopTimeout: o.Drain + stopGrace,
 			})

@@ -285,6 +285,15 @@ worker 分担运行；中断或停止的把其运行留给其他 worker。它们
 工作由第二个程序 scheduler-temporal 完成，它在发行版的压缩包中，与 scheduler 放在一起。
 
 退出码：0 完成，1 无法连接 Temporal 或 store，或 --check 发现缺少内容，2 设置或用法有误。`,
+	"List the servers and workers that carry runs out": "列出执行运行的服务器和 worker",
+	`List the processes of the store that carry runs out: servers (scheduler serve) and workers
+(scheduler worker). SLOTS are runs at work of those that there is room for; one that has
+stopped is not listed, and one that was killed is lost after 20 s, and listed for a day.
+
+A worker of another store is not listed: all machines need the same one.`: `列出 store 中执行运行的进程：服务器（scheduler serve）和 worker（scheduler worker）。“名额”是正在
+执行的运行数与可容纳数；正常停止的不再列出，被强行结束的在 20 秒后标为失联，并保留一天。
+
+使用其他 store 的 worker 不会列出：所有机器需要同一个 store。`,
 	"print what this machine cannot carry out, and end":                                                  "输出本机无法执行的内容，然后结束",
 	"`host:port` of its health checks and metrics (default the setting worker.listen)":                   "健康检查与指标的 `host:port`（默认为设置 worker.listen）",
 	"a queue's `name` to take runs from; may be given several times (default the setting worker.queues)": "取运行的队列的 `name`；可以多次给出（默认为设置 worker.queues）",

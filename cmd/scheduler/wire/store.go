@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/pgdb"
 	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/postgres"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
@@ -55,6 +56,19 @@ func (rt *Runtime) OpenServerStore(ctx context.Context) (*store.Store, error) {
 		return store.OpenShared(ctx, rt.settings.Store, nil)
 	}
 	return store.Open(ctx, rt.settings.StateDir, nil)
+}
+
+// Workers lists the processes of the store that carry runs out. Of a state directory in which no server ever ran there are none.
+func (rt *Runtime) Workers(ctx context.Context) ([]*fleet.Worker, error) {
+	if !rt.SharesStore() && !sqlitefile.Exists(filepath.Join(rt.settings.StateDir, store.FileName)) {
+		return nil, nil
+	}
+	s, err := rt.OpenServerStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.Close() }() // it was only read
+	return s.Workers(ctx)
 }
 
 // UnusedServerFile returns the file of the state directory that a server without a shared store keeps its data in, where

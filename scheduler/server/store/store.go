@@ -1,5 +1,6 @@
 // Package store is what a server keeps beside the journal: tokens, sessions, the keys of
-// requests that must not happen twice, conversations that wait, fires of schedules, notifications, and the audit. It is the
+// requests that must not happen twice, conversations that wait, fires of schedules, notifications, the audit, and the records of
+// the processes that carry runs out. It is the
 // file serve.db of the state directory, which several processes share, or tables of a Postgres
 // database, which several machines share.
 package store
@@ -76,7 +77,10 @@ ALTER TABLE outbox RENAME TO serve_outbox;
 ALTER TABLE notified RENAME TO serve_notified;`, `
 DELETE FROM serve_outbox;
 ALTER TABLE serve_outbox RENAME COLUMN url TO target;`, `
-ALTER TABLE serve_request ADD COLUMN claims TEXT NOT NULL DEFAULT 'earlier,';`},
+ALTER TABLE serve_request ADD COLUMN claims TEXT NOT NULL DEFAULT 'earlier,';`, `
+CREATE TABLE serve_worker (
+	id TEXT PRIMARY KEY, beat INTEGER NOT NULL, record BLOB NOT NULL
+) STRICT, WITHOUT ROWID;`},
 }
 
 // Store is an open file or database. The program opens one with [Open] or [OpenShared] and
