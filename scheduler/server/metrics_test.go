@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -92,6 +93,16 @@ func (c *otlpReceiver) attributes() string {
 	return b.String()
 }
 
+// sentLog fails the test when spans cannot be sent.
+type sentLog struct{ *testing.T }
+
+func (l sentLog) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("sending traces")) {
+		l.Errorf("%s", line)
+	}
+	return len(line), nil
+}
+
 // newObserver returns an observer that sends spans to a receiver.
 func newObserver(t *testing.T, content bool) (*telemetry.Observer, *otlpReceiver) {
 	t.Helper()
@@ -99,7 +110,7 @@ func newObserver(t *testing.T, content bool) (*telemetry.Observer, *otlpReceiver
 	at := httptest.NewServer(receiver)
 	t.Cleanup(at.Close)
 	observer, err := telemetry.New(telemetry.Options{
-		Version: "test", Warn: func(err error) { t.Error(err) },
+		Version: "test", Log: slog.New(slog.NewTextHandler(sentLog{t}, nil)),
 		Traces: telemetry.Traces{Endpoint: at.URL, Headers: map[string]string{"authorization": "key-of-the-collector"}, Content: content},
 	})
 	if err != nil {
