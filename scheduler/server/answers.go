@@ -229,6 +229,7 @@ type waiter struct {
 	Owner   string    `json:"owner,omitempty"`
 	Session string    `json:"session,omitempty"`
 	Since   time.Time `json:"since" doc:"When the run came to wait."`
+	Asked   string    `json:"asked,omitempty" doc:"The question with which the user began the run, cut to a line."`
 	journal.WaitingFor
 }
 
@@ -256,7 +257,7 @@ func (s *Server) listWaiting(ctx context.Context, in *Listing) (*body[page[waite
 			return nil, err
 		}
 		for _, w := range waits {
-			items = append(items, waiter{runs[i].ID, runs[i].Flow, runs[i].Labels[journal.LabelOwner], runs[i].Labels[journal.LabelSession], runs[i].UpdatedAt, w})
+			items = append(items, waiter{runs[i].ID, runs[i].Flow, runs[i].Labels[journal.LabelOwner], runs[i].Labels[journal.LabelSession], runs[i].UpdatedAt, runs[i].Summary.Question, w})
 		}
 	}
 	return newPage(items, next), nil

@@ -16,6 +16,25 @@ test("a chat answers, asks what is missing, and keeps what was said", async ({ p
   await expect(page.getByText("1 large to Ningbo")).toBeVisible();
 });
 
+test("a flow to talk with is chosen among cards, and the composer stands at the bottom", async ({ page }) => {
+  await page.goto("/chat");
+  const card = page.locator(".talk-card").filter({ hasText: "An order that lacks" });
+  await expect(card).toBeVisible();
+  await expectAccessible(page);
+  await keepScreen(page, "chat-cards", { language: "en", theme: "light" });
+  await card.getByRole("link").click();
+  await expect(page).toHaveURL(/\/chat\/order/);
+  for (const width of [1360, 390]) {
+    await page.setViewportSize({ width, height: 860 });
+    const composer = (await page.locator(".say").boundingBox())!;
+    expect(composer.y + composer.height).toBeGreaterThan(800);
+    expect(composer.y + composer.height).toBeLessThanOrEqual(860);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+  }
+  await expectAccessible(page);
+  await keepScreen(page, "chat-phone", { language: "en", theme: "light" });
+});
+
 test("what is typed while a run waits is its answer, and cancel ends it", async ({ page }) => {
   await page.goto("/chat/order?session=talk-2");
   const talk = page.getByRole("list", { name: "Conversation" });

@@ -40,6 +40,24 @@ test("patterns of Go are the server's to check, and none freezes the page", asyn
   await expect(page.locator(".progress-head")).toContainText("finished");
 });
 
+test("the inbox has the user's question beside the form, and on a phone one of them at a time", async ({ page }) => {
+  const run = await startRun(page, "order", { question: "Two kilos of black tea" });
+  await page.goto("/inbox");
+  const item = page.locator(".inbox-item").filter({ has: page.locator(`a[href="/inbox/${run}"]`) });
+  await expect(item).toContainText("Two kilos of black tea");
+  await item.getByRole("link").click();
+  await expect(page.getByLabel("City")).toBeVisible();
+  await expect(item).toBeVisible();
+  await page.setViewportSize({ width: 390, height: 860 });
+  await expect(item).toBeHidden();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+  await expectAccessible(page);
+  await keepScreen(page, "answer-phone", { language: "en", theme: "light" });
+  await page.getByRole("link", { name: "All that wait" }).click();
+  await expect(item).toBeVisible();
+  await keepScreen(page, "inbox-phone", { language: "en", theme: "light" });
+});
+
 test("a row of the inbox goes when its question is answered elsewhere", async ({ page }) => {
   const run = await startRun(page, "order");
   await page.goto("/inbox");
@@ -71,7 +89,7 @@ test("each value of a step that waits says why it is missing, in the reader's la
     await page.locator(".waits-for button").click();
     await expect(page.locator(".step-panel")).toContainText(why[language].count);
     await page.goto("/inbox");
-    await expect(page.getByRole("row").filter({ has: page.locator(`a[href="/inbox/${run}"]`) })).toContainText("What is the city?");
+    await expect(page.locator(".inbox-item").filter({ has: page.locator(`a[href="/inbox/${run}"]`) })).toContainText("What is the city?");
   }
 });
 
@@ -101,7 +119,7 @@ for (const look of looks) {
     const run = await startRun(page, "order");
     await setLook(page, look);
     await page.goto("/inbox");
-    await expect(page.getByRole("row").nth(1)).toBeVisible();
+    await expect(page.locator(".inbox-item").first()).toBeVisible();
     await expectAccessible(page);
     await keepScreen(page, "inbox", look);
     await page.goto(`/inbox/${run}`);

@@ -2396,6 +2396,8 @@ export interface components {
             output_tokens: number;
         };
         Waiter: {
+            /** @description The question with which the user began the run, cut to a line. */
+            asked?: string;
             flow: string;
             owner?: string;
             question?: string;

@@ -1,5 +1,5 @@
-import { Link, useParams } from "wouter";
-import { Ago, ErrorBox, Loading, RunError, ScreenHead, StateBadge } from "../components/common.tsx";
+import { Link } from "wouter";
+import { Ago, ErrorBox, Loading, RunError, StateBadge } from "../components/common.tsx";
 import { AnswerForm } from "../forms/answers.tsx";
 import { Context } from "../forms/context.tsx";
 import { formatJSON } from "../format.ts";
@@ -10,25 +10,24 @@ import { outerOf, shownState } from "../run/state.ts";
 import "./chat.css";
 import "./inbox.css";
 
-/** Answer is the form for all that a run waits for, and below it the run, which goes on there. */
-export default function Answer() {
-  const { run: id = "" } = useParams<{ run: string }>();
+/** Answer is the form for all that a run waits for, below the talk so far, and then the run, which goes on there. */
+export function Answer({ run: id }: { run: string }) {
   const run = useRun(id);
   if (!run.info && run.error) return <ErrorBox error={run.error} retry={run.reload} />;
   if (!run.info) return <Loading />;
-  return <AnswerScreen key={id} run={run} />;
+  return <AnswerForRun key={id} run={run} />;
 }
 
-function AnswerScreen({ run }: { run: FollowedRun }) {
+function AnswerForRun({ run }: { run: FollowedRun }) {
   const t = useText();
   const me = useMe();
   const info = run.info!;
   return (
-    <section className="screen narrow">
-      <ScreenHead title={t("inbox.title_of", { flow: info.flow })}>
+    <>
+      <div className="inbox-answer-head">
+        <h2>{t("inbox.title_of", { flow: info.flow })}</h2>
         <Link href={`/runs/${info.run}`}>{t("inbox.show_run")}</Link>
-        <Link href="/inbox">{t("inbox.back")}</Link>
-      </ScreenHead>
+      </div>
       {isWaiting(run) && (
         <div className="card">
           <Context info={info} spoken={spokenBy(run)} />
@@ -38,7 +37,7 @@ function AnswerScreen({ run }: { run: FollowedRun }) {
         </div>
       )}
       <Progress run={run} />
-    </section>
+    </>
   );
 }
 

@@ -10,6 +10,7 @@ import { hasScope, useMe } from "../me.ts";
 import { isWaiting, useRun, type FollowedRun } from "../run/follow.ts";
 import { replyOf } from "./answer.tsx";
 import "./chat.css";
+import "./flows.css";
 
 type Flow = Schemas["FlowBody"];
 type Message = { role: "user" | "assistant"; content: string };
@@ -43,44 +44,66 @@ export default function Chat() {
   const [user, setUser] = useAsUser();
   const flow = useLoad(async (signal) => (id ? api.get("/api/v1/flows/{flow}", { path: { flow: id }, signal }) : undefined), [id]);
   return (
-    <section className="screen narrow">
+    <section className="screen narrow chat-screen">
       <ScreenHead title={t("chat.title")}>
-        <FlowChoice flow={id} />
+        {id && <FlowChoice flow={id} />}
         {id && <SessionChoice flow={id} session={session} name={flow.data?.name ?? id} user={user} />}
         {id && <AsUser inline user={user} onChange={setUser} />}
       </ScreenHead>
       {flow.error && <ErrorBox error={flow.error} retry={flow.reload} />}
-      {!id && <Empty title={t("chat.choose")}><p>{t("chat.choose_text")}</p></Empty>}
-      {id && flow.data && !flow.data.model && <Empty title={t("chat.no_model")}><p>{t("chat.choose_text")}</p></Empty>}
+      {!id && <FlowCards />}
+      {id && flow.data && !flow.data.model && <Empty title={t("chat.no_model")}><p>{t("chat.choose_text")}</p><Link href={`/flows/${id}?tab=run`}>{t("runs.run_flow")}</Link></Empty>}
       {id && flow.data?.model && session && <Talk key={`${id} ${session} ${user}`} flow={flow.data} session={session} user={user} />}
     </section>
   );
 }
 
-function FlowChoice({ flow }: { flow?: string }) {
+function FlowChoice({ flow }: { flow: string }) {
   const t = useText();
   const [, navigate] = useLocation();
   const models = useLoad(loadModels, []);
-  const only = models.data?.length === 1 ? models.data[0] : undefined;
-  useEffect(() => {
-    if (!flow && only) navigate(`/chat/${only}`, { replace: true });
-  }, [flow, only, navigate]);
   return (
     <label>
       {t("chat.flow")}{" "}
-      <select value={flow ?? ""} onChange={(e) => navigate(`/chat/${e.target.value}`)}>
-        {!flow && <option value="">{t("chat.none")}</option>}
-        {[...new Set([...(models.data ?? []), ...(flow ? [flow] : [])])].sort().map((one) => <option key={one} value={one}>{one.replaceAll("~", "/")}</option>)}
+      <select value={flow} onChange={(e) => navigate(`/chat/${e.target.value}`)}>
+        {[...new Set([...(models.data ?? []).map((f) => f.flow), flow])].sort().map((one) => <option key={one} value={one}>{one.replaceAll("~", "/")}</option>)}
       </select>
     </label>
   );
 }
 
-/** Returns the ids of the flows that answer a question. */
-async function loadModels(signal: AbortSignal): Promise<string[]> {
+/** FlowCards are the flows that one can talk with; where there is only one, its chat opens. */
+function FlowCards() {
+  const t = useText();
+  const [, navigate] = useLocation();
+  const models = useLoad(loadModels, []);
+  const only = models.data?.length === 1 ? models.data[0]!.flow : undefined;
+  useEffect(() => {
+    if (only) navigate(`/chat/${only}`, { replace: true });
+  }, [only, navigate]);
+  if (models.error) return <ErrorBox error={models.error} retry={models.reload} />;
+  if (!models.data) return <Loading />;
+  if (!models.data.length) return <Empty title={t("chat.none")}><p>{t("chat.choose_text")}</p><Link href="/flows">{t("nav.toFlows")}</Link></Empty>;
+  return (
+    <>
+      <h2>{t("chat.choose")}</h2>
+      <p className="hint">{t("chat.choose_text")}</p>
+      <ul className="flow-cards">
+        {models.data.map((f) => (
+          <li key={f.flow} className="card talk-card">
+            <h3><Link href={`/chat/${f.flow}`} className="row-link">{f.name ?? f.flow.replaceAll("~", "/")}</Link></h3>
+            <p>{f.description}</p>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** Returns the flows that answer a question. */
+async function loadModels(signal: AbortSignal): Promise<Schemas["FlowItem"][]> {
   const list = await api.get("/api/v1/flows", { query: { limit: 200 }, signal });
-  const all = await Promise.all(list.items.filter((f) => !f.errors).map((f) => api.get("/api/v1/flows/{flow}", { path: { flow: f.flow }, signal })));
-  return all.filter((f) => f.model).map((f) => f.flow);
+  return list.items.filter((f) => f.model && !f.errors);
 }
 
 const newSession = () => crypto.getRandomValues(new Uint32Array(2)).reduce((text, n) => text + n.toString(36), "chat-");
@@ -90,6 +113,8 @@ function SessionChoice({ flow, name, session, user }: { flow: string; name: stri
   const t = useText();
   const [, setQuery] = useSearchParams();
   const runs = useLoad((signal) => api.get("/api/v1/runs", { query: { flow: name, user: user || undefined, limit: 200 }, signal }), [name, session, user]);
+  // The first question of a session is its name: the oldest run that is listed comes last.
+  const questions = new Map((runs.data?.items ?? []).flatMap((r) => (r.session && r.summary?.question ? [[r.session, r.summary.question] as const] : [])));
   const sessions = [...new Set([...(session ? [session] : []), ...(runs.data?.items ?? []).flatMap((r) => r.session ?? [])])];
   const show = useCallback((one: string) => setQuery({ session: one }, { replace: true }), [setQuery]);
   useEffect(() => {
@@ -100,12 +125,14 @@ function SessionChoice({ flow, name, session, user }: { flow: string; name: stri
     <>
       <label>
         {t("chat.session")}{" "}
-        <select value={session} onChange={(e) => show(e.target.value)}>{sessions.map((one) => <option key={one} value={one}>{one}</option>)}</select>
+        <select value={session} onChange={(e) => show(e.target.value)}>{sessions.map((one) => <option key={one} value={one}>{shorten(questions.get(one) ?? (one.startsWith("chat-") ? t("chat.new_session") : one))}</option>)}</select>
       </label>
       <button onClick={() => show(newSession())}>{t("chat.new_session")}</button>
     </>
   );
 }
+
+const shorten = (text: string) => (text.length > 40 ? text.slice(0, 39) + "…" : text);
 
 function Talk({ flow, session, user }: { flow: Flow; session: string; user: string }) {
   const t = useText();
@@ -190,7 +217,7 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
       <ol className="talk" aria-label={t("chat.talk")}>
         {turns.map((one) => <TurnItem key={one.run} turn={one} speakers={speakers} exchanges={exchanges[one.run]} told={told[one.run]} onWait={onWait} onReply={(reply) => replies.current.set(one.run, reply)} onGrow={scroll} />)}
       </ol>
-      {!turns.length && <Empty title={t("chat.empty")}>{flow.description && <p>{flow.description}</p>}</Empty>}
+      {!turns.length && <Empty title={t("chat.empty")}>{flow.description && <p>{flow.description}</p>}<p>{t("chat.empty_text")}</p></Empty>}
       {!flow.reads_conversation && <p className="hint">{t("chat.last_only")}</p>}
       {error && <ErrorBox error={error} />}
       {hasScope(me, "runs:write") ? (
