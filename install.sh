@@ -62,4 +62,4 @@ case :$PATH: in
 	*:"$bin":*) ;;
 	*) echo "add it to your PATH: export PATH=\"$bin:\$PATH\"" ;;
 esac
-echo 'try: scheduler init my-app'
+echo 'try: scheduler demo'
