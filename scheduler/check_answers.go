@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
@@ -68,6 +69,9 @@ func rejectionError(step string, answers, output value.Value) error {
 	for answered, v := range answers.Map().All() {
 		if property, ok := still.Get(answered); ok {
 			why := wording.Errorf("the value does not fit")
+			if schema.IsBlank(v) {
+				why = wording.Errorf("a value is needed")
+			}
 			if s, err := schema.Parse(schema.Within(remaining, property)); err == nil {
 				if problems := s.Check(v); problems != nil {
 					why = problems
@@ -111,7 +115,11 @@ func CheckAnswers(answers []Answer, waiting []journal.WaitingFor) error {
 		w, s, err := a.findPlace(waiting)
 		if err == nil {
 			a.Step = w.Step
-			if problems := answerProblems(s, a.Value); problems != nil {
+			problems := a.blankProblem(w, s)
+			if problems == nil {
+				problems = answerProblems(s, a.Value)
+			}
+			if problems != nil {
 				err = a.refusedError(problems)
 			} else {
 				err = a.conflictWith(taken)
@@ -131,17 +139,41 @@ func CheckAnswers(answers []Answer, waiting []journal.WaitingFor) error {
 	return calls.Errorf(calls.Invalid, "%w", errors.Join(wrong...))
 }
 
-// answerProblems returns what is wrong with an answer to a place. A value of a format, such as a
-// date, may be written in other ways than the schema has it: only slot, which sees
-// all answers before they are taken, knows how.
+// answerProblems returns what is wrong with an answer to a place. A value of a format, such as a date, may be written in other
+// ways than the schema has it, for example "tomorrow": slot, which sees all answers before they are taken, brings it into its form. It has
+// formats of its own, too.
 func answerProblems(s *schema.Schema, v value.Value) schema.Problems {
-	places, _ := s.Doc().Get("allOf")
-	for _, place := range places.List() {
-		if _, ok := place.Get("format"); ok && v.Kind() != value.Object && v.Kind() != value.List {
+	place := placeOf(s)
+	name, hasFormat := place.Get("format")
+	format, isKnown := schema.FindFormat(name.PlainText())
+	isScalar := v.Kind() != value.Object && v.Kind() != value.List
+	if hasFormat && isScalar && !isKnown {
+		return nil
+	}
+	if hasFormat && isScalar {
+		isRead := format.Reads(v, []string{schema.TypeName(place)}, time.Now())
+		switch {
+		case !isRead:
+			return schema.Problems{format.Misfit()}
+		case format.Convert != nil:
 			return nil
 		}
 	}
-	return s.Check(v)
+	checked, err := schema.ParseForPeople(s.Doc(), time.Now())
+	if err != nil {
+		return s.Check(v)
+	}
+	return checked.Check(v)
+}
+
+// blankProblem returns the problem of a blank text as the answer to a place that needs a value; nil for other answers.
+func (a Answer) blankProblem(w *journal.WaitingFor, s *schema.Schema) schema.Problems {
+	required, _ := w.RemainingSchema.Get("required")
+	isNeeded := slices.ContainsFunc(required.List(), func(one value.Value) bool { return one.PlainText() == a.Pointer })
+	if !isNeeded || !schema.IsBlank(a.Value) || schema.TakesBlank(placeOf(s)) {
+		return nil
+	}
+	return schema.Problems{schema.Problem{Keyword: "minLength"}.WithMessage("a value is needed").WithHint("a schema with minLength: 0 takes an empty text")}
 }
 
 // conflictWith returns an error where another answer is for the same place, or for one in it.

@@ -1,12 +1,9 @@
 package scheduler
 
 import (
-	"net/mail"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
@@ -41,7 +38,7 @@ func (e *StepExecutor) readMessages(r *run, state *journal.RunState, answers []A
 		switch {
 		case isValue:
 			read[i] = typed
-		case canRead:
+		case canRead && strings.TrimSpace(a.Message) != "":
 			read[i] = Answer{Step: w.Step, Message: a.Message}
 		default:
 			return nil, calls.Errorf(calls.Invalid, "the message does not answer what the step %s waits for", w.Step)
@@ -127,8 +124,14 @@ func ReadText(s *schema.Schema, text string) (value.Value, error) {
 	if err == nil {
 		return v, nil
 	}
+	if text == "" || text == `""` {
+		if schema.TakesBlank(placeOf(s)) {
+			return value.OfString(""), nil
+		}
+		return value.Value{}, calls.Errorf(calls.Invalid, "a value is needed")
+	}
 	v, err = fromText(s, text)
-	if err == nil && isOfFormat(placeOf(s), text) {
+	if err == nil {
 		return v, nil
 	}
 	for _, read := range []func(*schema.Schema, string) (value.Value, bool){readList, readPairs} {
@@ -141,25 +144,7 @@ func ReadText(s *schema.Schema, text string) (value.Value, error) {
 			return v, nil
 		}
 	}
-	if err == nil {
-		err = calls.Errorf(calls.Invalid, "the value does not fit")
-	}
 	return v, err
-}
-
-// isOfFormat reports whether a text is an e-mail address or a URL where the schema has that format: schemas take any
-// text for one, and "ask Bo" is no address.
-func isOfFormat(place value.Value, text string) bool {
-	format, _ := place.Get("format")
-	switch name, _ := format.Str(); name {
-	case "email":
-		address, err := mail.ParseAddress(text)
-		return err == nil && address.Address == text
-	case "uri", "url":
-		u, err := url.Parse(text)
-		return err == nil && u.Scheme != "" && !strings.ContainsFunc(text, unicode.IsSpace)
-	}
-	return true
 }
 
 // ReadAnswer reads a text as the value of the answer's place. The error, of kind Invalid, tells why it is none.

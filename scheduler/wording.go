@@ -86,6 +86,8 @@ var _ = wording.Add(wording.Catalog{
 	"the step took longer than %s: %s":                                                          "步骤超过了 %s：%s",
 	"the step took longer than %s: %w":                                                          "步骤超过了 %s：%w",
 	"the sub-flow %s was not loaded with the flow":                                              "子流程 %s 没有随流程加载",
+	"a value is needed":                                                                         "需要一个值",
+	"a schema with minLength: 0 takes an empty text":                                            "写了 minLength: 0 的 schema 接受空文本",
 	"the value does not fit":                                                                    "该值不符合要求",
 	"there are two answers, %s and %s":                                                          "有两个回答：%s 和 %s",
 	"there is an answer for %q as well, and one is a part of the other":                         "还有对 %q 的回答，而两者互相包含",

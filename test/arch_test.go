@@ -67,7 +67,7 @@ var layers = map[string][]string{
 	"test/slow":             {},
 	"test/golden":           {},
 	"test/hostile":          {"plugins/proto"},
-	"calls/schema":          {"llm/value", "llm/value/secret", "llm/value/wording"},
+	"calls/schema":          {"calls/date", "llm/value", "llm/value/secret", "llm/value/wording"},
 	"calls":                 {"llm", "plugins", "calls/schema", "calls/transcript", "llm/value", "llm/value/wording"},
 	"calls/callstest":       {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// A call never imports another call.

@@ -407,10 +407,14 @@ func (f Field) kind() string {
 		return "time"
 	case "date-time", "timestamp":
 		return "moment"
-	case "email":
+	case "duration":
+		return "length"
+	case "email", "idn-email":
 		return "email"
-	case "uri", "url":
+	case "uri", "url", "iri":
 		return "address"
+	case "uuid", "ipv4", "ipv6", "hostname":
+		return f.text("format")
 	}
 	switch schema.TypeName(f.Schema) {
 	case "integer", "number":

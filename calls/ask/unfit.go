@@ -3,6 +3,7 @@ package ask
 import (
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/callnode/scheduler/calls/schema"
@@ -19,8 +20,7 @@ var faultWords = map[string]string{
 // faultOf returns what is wrong with a value, in a word of unfit.txt, and the limit that it passes; "other" where there
 // is no word for it.
 func (f Field) faultOf(v value.Value) (fault, limit string) {
-	text, isText := v.Str()
-	if v.IsNull() || isText && text == "" {
+	if v.IsNull() || schema.IsBlank(v) {
 		return "missing", ""
 	}
 	if choices := schema.Choices(f.Schema); choices != nil {
@@ -29,7 +29,7 @@ func (f Field) faultOf(v value.Value) (fault, limit string) {
 		}
 		return "choice", ""
 	}
-	s, err := schema.Parse(f.Schema)
+	s, err := schema.ParseForPeople(f.Schema, time.Now())
 	if err != nil {
 		return "other", ""
 	}

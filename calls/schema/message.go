@@ -146,7 +146,7 @@ func (f *failure) message() wording.Text {
 	case *kind.Pattern:
 		return wordingf("%s does not match the pattern %s", have, k.Want)
 	case *kind.Format:
-		return wordingf("%s is not valid %s", have, singleQuoted(k.Want))
+		return wordingf("%s is not understood as %s", have, formatWords(k.Want))
 	case *kind.Minimum:
 		return wordingf("%s is less than the minimum %s", have, formatBound(k.Want))
 	case *kind.Maximum:

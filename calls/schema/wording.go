@@ -85,6 +85,8 @@ var _ = wording.Add(wording.Catalog{
 	"minimum %d items required, but found %d items":  "至少 %d 项，实有 %d 项",
 	"does not match pattern %s":                      "不符合模式 %s",
 	"%s is not valid %s":                             "%s 不是有效的 %s",
+	"it is not understood as %s":                     "无法理解为%s",
+	"%s is not understood as %s":                     "%s 无法理解为%s",
 })
 
 // anyOfTypes names the types of a value that may have several.

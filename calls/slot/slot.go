@@ -14,7 +14,7 @@
 // filling is a [Strategy], a format (what people write, converted and checked) a
 // [processor.Format]; a program registers the call with its own of both by
 // [Extended]. Those that are built in have a file each and a line in builtInStrategies or
-// in [processor.Formats].
+// in [schema.Formats].
 package slot
 
 import (
@@ -39,7 +39,7 @@ func Definition() calls.Definition { return Extended(Kit{}) }
 // Extended describes the call with what a program adds. It is registered in the
 // place of [Definition].
 func Extended(kit Kit) calls.Definition {
-	kit.Formats = append(slices.Clip(kit.Formats), processor.Formats()...)
+	kit.Formats = append(slices.Clip(kit.Formats), schema.Formats()...)
 	named := builtInStrategies()
 	maps.Copy(named, kit.Strategies)
 	kit.Strategies = named

@@ -102,10 +102,14 @@ func (p AskedPlace) Name() string {
 func (p AskedPlace) IsFreeText() bool { return isFreeText(p.Schema) }
 
 func isFreeText(of value.Value) bool {
-	for _, key := range []string{"enum", "const", "format", "pattern", "oneOf", "anyOf", "allOf", "not"} {
+	for _, key := range []string{"enum", "const", "pattern", "oneOf", "anyOf", "allOf", "not"} {
 		if _, ok := of.Get(key); ok {
 			return false
 		}
+	}
+	format, _ := of.Get("format")
+	if _, isChecked := schema.FindFormat(format.PlainText()); isChecked {
+		return false
 	}
 	switch schema.TypeName(of) {
 	case "string":

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -91,18 +93,56 @@ func TestReply(t *testing.T) {
 	}
 }
 
-// TestReplyRefused: a value of a form that does not fit is told in words.
+// TestReplyRefused: a value of a form that does not fit is told in words, through the form of the page and that of MCP.
 func TestReplyRefused(t *testing.T) {
-	f := serveFlow(t, fmt.Sprintf(replyFlow, "en", "", replies["a pattern"].property), nil)
-	token := f.token("lin", store.RunsRead, store.RunsWrite)
-	run := f.chat(token, "ends", messages("hi"), "").at("/scheduler/run")
-	r := f.do(token, "POST", "/api/v1/runs/"+run+"/answers", `{"answers": [{"pointer": "/order_no", "value": "x"}]}`)
-	if want := "That does not look like an order number (such as A-1042)."; r.status != http.StatusUnprocessableEntity || r.at("/errors/0/words") != want {
-		t.Errorf("got %d %s", r.status, r.text)
+	for name, c := range map[string]struct{ property, value, en, zh string }{
+		"a pattern":    {replies["a pattern"].property, "x", "That does not look like an order number (such as A-1042).", "这看起来不像order number（例如 A-1042）。"},
+		"a time":       {`{type: string, format: time, title: Arrival}`, "why?", "That does not look like an arrival (a time, such as 14:30).", "这看起来不像arrival（时间，例如 14:30）。"},
+		"a date":       {`{type: string, format: date, title: Day}`, "why?", "That does not look like a day (a date, such as 2026-05-01).", "这看起来不像day（日期，例如 2026-05-01）。"},
+		"a length":     {`{type: string, format: duration, title: Stay}`, "30", "That does not look like a stay (a length of time, such as 30 minutes).", "这看起来不像stay（时长，例如 30 分钟）。"},
+		"an address":   {replies["an address"].property, "lin", "That does not look like an e-mail (such as name@example.com).", "这看起来不像e-mail（例如 name@example.com）。"},
+		"a union":      {`{anyOf: [{type: string, format: email}, {type: integer}], title: Contact}`, "lin", "That does not look like a contact (such as name@example.com or a number).", "这看起来不像contact（例如 name@example.com或一个数）。"},
+		"two blanks":   {`{type: string, title: Note}`, "  ", "Please fill this in.", "请填写此项。"},
+		"no text":      {`{type: string, title: Note}`, "", "Please fill this in.", "请填写此项。"},
+		"a blank date": {`{type: string, format: date, title: Day}`, " ", "Please fill this in.", "请填写此项。"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serveFlow(t, fmt.Sprintf(replyFlow, "en", "", c.property), nil)
+			token := f.token("lin", store.RunsRead, store.RunsWrite)
+			run := f.chat(token, "ends", messages("hi"), "").at("/scheduler/run")
+			body := fmt.Sprintf(`{"answers": [{"pointer": "/order_no", "value": %q}]}`, c.value)
+			for _, path := range []string{"/answers", "/answers?check=true"} {
+				r := f.do(token, "POST", "/api/v1/runs/"+run+path, body)
+				zh := f.do(token, "POST", "/api/v1/runs/"+run+path, body, "Accept-Language", "zh")
+				if r.status != http.StatusUnprocessableEntity || r.at("/errors/0/words") != c.en || zh.at("/errors/0/words") != c.zh {
+					t.Errorf("%s gets %d %s\n%s", path, r.status, r.text, zh.text)
+				}
+			}
+			p := &person{answers: []*sdk.ElicitResult{{Action: "accept", Content: map[string]any{"order_no": c.value}}}}
+			result, doc := callTool(t, f.connect(token, eras()[0], p, nil), "flow_ends", nil)
+			told := doc.JSON()
+			for _, asked := range p.asked {
+				told += asked.Message
+			}
+			hasForm := name != "a union"
+			if hasForm && !strings.Contains(told, c.en) || hasForm != (len(p.asked) > 0) || result.IsError {
+				t.Errorf("the form of MCP tells %s", told)
+			}
+		})
 	}
-	zh := f.do(token, "POST", "/api/v1/runs/"+run+"/answers", `{"answers": [{"pointer": "/order_no", "value": "x"}]}`, "Accept-Language", "zh")
-	if want := "这看起来不像order number（例如 A-1042）。"; zh.at("/errors/0/words") != want {
-		t.Errorf("got %d %s", zh.status, zh.text)
+}
+
+// TestReplyTakesBlank: a text that a schema lets be empty may be, through the form and in the chat.
+func TestReplyTakesBlank(t *testing.T) {
+	f := serveFlow(t, fmt.Sprintf(replyFlow, "en", "", "{type: string, title: Note, minLength: 0}"), nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	first := f.chat(token, "ends", messages("hi"), "")
+	if r := f.chat(token, "ends", messages("hi", first.at(said), " "), ""); r.at("/scheduler/state") != "finished" {
+		t.Errorf("the chat gets %s", r.text)
+	}
+	run := f.chat(token, "ends", messages("ho"), "").at("/scheduler/run")
+	if r := f.do(token, "POST", "/api/v1/runs/"+run+"/answers", `{"answers": [{"pointer": "/order_no", "value": ""}]}`); r.status != http.StatusAccepted {
+		t.Errorf("the form gets %s", r.text)
 	}
 }
 

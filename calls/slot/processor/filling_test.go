@@ -49,6 +49,9 @@ func compile(t testing.TB, schema string) *processor.Processor {
 const weather = `{"type":"object","required":["city","date"],"properties":{
 	"city":{"type":"string"},"date":{"type":"string","format":"date"},"unit":{"enum":["C","F"]},"days":{"type":"integer"},"wind":{"type":"boolean"}}}`
 
+const formatted = `{"type":"object","required":["time","duration","id","ip"],"properties":{"time":{"type":"string","format":"time"},
+	"duration":{"type":"string","format":"duration"},"id":{"type":"string","format":"uuid"},"ip":{"type":"string","format":"ipv4"}}}`
+
 const order = `{"type":"object","required":["items","to"],"additionalProperties":false,"properties":{
 	"items":{"type":"array","minItems":1,"items":{"type":"object","required":["sku","n"],"additionalProperties":false,"properties":{"sku":{"type":"string"},"n":{"type":"integer","minimum":1}}}},
 	"to":{"anyOf":[
@@ -98,7 +101,12 @@ func TestTake(t *testing.T) {
 			want: `{"a":"2026-02-30","b":""}`, missing: "/a /b"},
 		{name: "the branch of a union is chosen by the format", schema: `{"properties":{"a":{"anyOf":[{"type":"string","format":"date"},{"const":"never"}]},"b":{"anyOf":[{"type":"string","format":"date"},{"const":"never"}]}}}`,
 			known: `{"a":"never","b":"ever"}`, answer: `{}`, want: `{"a":"never","b":"ever"}`, missing: "/b"},
-		{name: "formats of other names are hints", schema: `{"properties":{"a":{"format":"email"}}}`, known: `{"a":"x"}`, answer: `{}`, want: `{"a":"x"}`},
+		{name: "formats of other names are hints", schema: `{"properties":{"a":{"format":"colour"}}}`, known: `{"a":"x"}`, answer: `{}`, want: `{"a":"x"}`},
+		{name: "texts that are of no format are wrong", schema: `{"properties":{"a":{"format":"email"}}}`, known: `{"a":"x"}`, answer: `{}`, want: `{"a":"x"}`, missing: "/a"},
+		{name: "values as people write them", schema: formatted, known: `{}`, answer: `{"time":"half past","duration":"half an hour","id":"why?","ip":"192.0.2.1"}`,
+			want: `{"duration":"PT30M","ip":"192.0.2.1"}`, missing: "/id /time", rejected: "/id /time", sources: `{"/duration":"model","/ip":"model"}`},
+		{name: "times as people write them", schema: formatted, known: `{}`, answer: `{"time":"下午两点半","duration":"1h","id":"123e4567-e89b-12d3-a456-426614174000","ip":"1.2.3"}`,
+			want: `{"time":"14:30","duration":"PT1H","id":"123e4567-e89b-12d3-a456-426614174000"}`, missing: "/ip", rejected: "/ip"},
 
 		{name: "nested and partly", schema: order, known: `{"to":{"email":"e"}}`, answer: `{"items":[{"sku":"s","n":0,"color":"red"}]}`,
 			want: `{"to":{"email":"e"},"items":[{"sku":"s"}]}`, missing: "/items/0/n", rejected: "/items/0/color /items/0/n",

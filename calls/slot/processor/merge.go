@@ -260,9 +260,13 @@ func (t *answerMerge) cleanScalar(tokens []string, v value.Value, place schema.P
 		t.reject(value.FormatPointer(tokens...), v, t.p.say("it says that the value is not known"))
 		return v, false
 	}
+	takesBlank := slices.ContainsFunc(place.All, schema.TakesBlank)
+	if t.source == User && schema.IsBlank(v) && !takesBlank {
+		return v, false
+	}
 	converted, understood := t.p.convertFormat(v, place, t.now)
 	if !understood {
-		t.reject(value.FormatPointer(tokens...), v, t.p.say("it is not understood as a %s", formatOf(place)))
+		t.reject(value.FormatPointer(tokens...), v, t.p.say("it is not understood as %s", t.p.formatName(place)))
 		return v, false
 	}
 	if enum, ok := matchEnum(converted, place); ok {

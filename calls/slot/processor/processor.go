@@ -42,12 +42,15 @@ func (p *Processor) In(language string) *Processor {
 	return &copied
 }
 
+// Format is a format that data is checked for: one of [schema.Formats], or one of the program's own.
+type Format = schema.Format
+
 // New compiles a schema, draft 7. Beside the types of JSON Schema it may use those
-// of formats as a type; without formats, those of [Formats] count. The error is
+// of formats as a type; without formats, those of [schema.Formats] count. The error is
 // what is wrong with the schema.
 func New(doc value.Value, formats ...Format) (*Processor, error) {
 	if len(formats) == 0 {
-		formats = Formats()
+		formats = schema.Formats()
 	}
 	p := &Processor{formats: formats}
 	p.doc = p.expandFormats(doc)
@@ -72,7 +75,7 @@ func (p *Processor) expandFormats(doc value.Value) value.Value {
 		}
 		name, _ = m.Get("type")
 		format, ok := p.findFormat(name)
-		if !ok {
+		if !ok || format.Type.IsNull() {
 			return
 		}
 		p.hasFormats, p.hasOwnTypes = true, true

@@ -136,6 +136,9 @@ func (p *Processor) convertFormat(v value.Value, place schema.Place, now time.Ti
 		if !ok || format.Check(v) {
 			continue
 		}
+		if format.Convert == nil {
+			return v, isInUnion(place)
+		}
 		converted, ok = format.Convert(v, types, now)
 		return converted, ok || isInUnion(place)
 	}
@@ -151,16 +154,18 @@ func isInUnion(place schema.Place) bool {
 	})
 }
 
-// formatOf returns the format of a place, for messages.
-func formatOf(place schema.Place) wording.Text {
+// formatName returns what people call a value of a place.
+func (p *Processor) formatName(place schema.Place) wording.Text {
 	for _, sub := range place.All {
-		if name, ok := sub.Get("format"); ok {
-			text, _ := name.Str()
-			return wording.Text{En: text, Zh: cmp.Or(chineseFormats[text], text)}
+		name, _ := sub.Get("format")
+		if format, ok := p.findFormat(name); ok {
+			return wording.Text{En: cmp.Or(format.Words.En, "a "+format.Name), Zh: cmp.Or(format.Words.Zh, format.Name)}
 		}
 	}
-	return wording.Text{En: "value", Zh: "值"}
+	return wording.Text{En: "a value", Zh: "值"}
 }
 
-// chineseFormats are the names of the formats that people write values in.
-var chineseFormats = map[string]string{"date": "日期", "timestamp": "时间戳", "date-time": "日期和时间"}
+// takesNumbers reports whether a type of the list is a number.
+func takesNumbers(types []string) bool {
+	return slices.Contains(types, "number") || slices.Contains(types, "integer")
+}

@@ -11,7 +11,6 @@ var _ = wording.Add(wording.Catalog{
 	"a JSON pointer begins with /":                                      "JSON Pointer 以 / 开头",
 	"another value is known and valid":                                  "已有另一个有效的值",
 	"in a JSON pointer ~ is written ~0, and / inside a name ~1":         "在 JSON Pointer 中，~ 写作 ~0，名称中的 / 写作 ~1",
-	"it is not understood as a %s":                                      "无法理解为%s",
 	"the answer does not fit the schema":                                "回答不符合 schema",
 	"the answer has too many pieces":                                    "回答的内容过多",
 	"the answer is not an object":                                       "回答不是对象",

@@ -156,13 +156,6 @@ func (q *Asker) recordAnswer(ctx context.Context, typed scheduler.Answer) error 
 	return nil
 }
 
-func (q *Asker) printError(err error) {
-	fmt.Fprintf(q.Out, "  %s\n", q.Language.sayOf(err))
-	if hint := calls.HintIn(err, string(q.Language)); hint != "" {
-		fmt.Fprintf(q.Out, "  (%s)\n", hint)
-	}
-}
-
 // askValue asks for one value until there is one that fits.
 func (q *Asker) askValue(ctx context.Context, f field) error {
 	fmt.Fprint(q.Out, f.questionText())
@@ -186,12 +179,10 @@ func (q *Asker) askValue(ctx context.Context, f field) error {
 		if errors.Is(err, errLeftOut) {
 			return nil
 		}
-		if err != nil {
-			q.printError(err)
-			continue
+		if err == nil {
+			err = q.recordAnswer(ctx, typed)
 		}
-		err = q.recordAnswer(ctx, typed)
-		if err == nil || calls.KindOf(err) != calls.Invalid {
+		if isAgain := errors.Is(err, errBlank) || calls.KindOf(err) == calls.Invalid; err == nil || !isAgain {
 			return err
 		}
 		fmt.Fprintf(q.Out, "  %s\n", Visible(f.words.QuestionAfter(f.of, f.pointer, line)))

@@ -94,9 +94,9 @@ func TestAsk(t *testing.T) {
 			"{required: [/a, /b, /c, /d], properties: {/a: {type: boolean}, /b: {type: boolean}, /c: {type: boolean}, /d: {type: boolean}}}",
 			"y\n否\nYES\nperhaps\nfalse\n", []string{"a:/a=true", "a:/b=false", "a:/c=true", "a:/d=false"}, []string{"A: yes or no?", "I could not find a yes or a no in that."},
 		},
-		"nothing is no answer, but for a default or where it may be left out": {
-			"{required: [/a, /b, /c], properties: {/a: {type: string}, /b: {type: integer, default: 3}, /c: {type: string}, /d: {type: string}}}",
-			"\nx\n\n\"\"\n\n", []string{`a:/a="x"`, "a:/b=3", `a:/c=""`}, []string{"a value is needed", `"" is the empty text`, "[3]", "[Enter leaves it out]"},
+		"nothing is no answer, but for a default, a schema that takes it, or where it may be left out": {
+			"{required: [/a, /b, /c], properties: {/a: {type: string}, /b: {type: integer, default: 3}, /c: {type: string, minLength: 0}, /d: {type: string}}}",
+			"\n  \n\"\"\nx\n\n\n\n", []string{`a:/a="x"`, "a:/b=3", `a:/c=""`}, []string{"I could not find an a in that", "[3]", "[Enter leaves it out]"},
 		},
 		"a union tells its branches": {
 			`{required: [/a, /b, /c], definitions: {p: {type: object, required: [x, y], properties: {x: {const: 1}}}}, properties: {

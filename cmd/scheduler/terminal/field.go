@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -28,8 +27,8 @@ type field struct {
 	words    service.Words
 }
 
-// errLeftOut is that a person leaves an optional field out.
-var errLeftOut = wording.Errorf("left out")
+// errLeftOut means that a person leaves an optional field out, errBlank that they have typed nothing for a field that needs a value.
+var errLeftOut, errBlank = wording.Errorf("left out"), wording.Errorf("a value is needed")
 
 // requiresProperty reports whether a schema requires a property.
 func requiresProperty(schema value.Value, property string) bool {
@@ -51,12 +50,10 @@ func (f field) readAnswer(line string) (scheduler.Answer, error) {
 		answer.Value = def
 	case line == "" && f.optional:
 		return answer, errLeftOut
-	case line == "" && isText:
-		return answer, calls.Errorf(calls.Missing, "a value is needed").WithHint(`"" is the empty text; Ctrl-D leaves it for later`)
-	case line == "":
-		return answer, calls.Errorf(calls.Missing, "a value is needed").WithHint("Ctrl-D leaves it for later")
-	case line == `""` && isText:
+	case line == "" && isText && schema.TakesBlank(f.schema):
 		answer.Value = value.OfString("")
+	case line == "":
+		return answer, errBlank
 	default:
 		answer.Message = line
 		if f.ofKind && strings.HasPrefix(line, "{") {
