@@ -80,6 +80,7 @@ test("a schedule is paused, resumed, and fired", async ({ page }) => {
   await page.goto("/schedules");
   const card = page.getByRole("article", { name: /new_year/ });
   await expect(card).toContainText("0 0 1 1 *");
+  await expect(card.locator(".plan")).toHaveText(/^on January 1 of each year at 00:00, next in \d+d$/);
   await card.getByRole("button", { name: "Pause" }).click();
   await expect(card).toContainText("paused");
   await page.reload();
@@ -117,8 +118,22 @@ test("a flow with errors says that its schedules start nothing", async ({ page }
 test("plugins are listed with what they have", async ({ page }) => {
   await page.goto("/plugins");
   const card = page.getByRole("article").filter({ has: page.getByRole("heading", { name: "stamp" }) });
-  await expect(card).toContainText("untrusted");
+  await expect(card).toContainText("not trusted");
+  await expect(card).toContainText("scheduler plugins trust stamp");
+  await card.getByText("Details").click();
   await expect(card).toContainText("plugins.d/stamp");
+  await page.route("**/api/v1/plugins*", (route) => route.fulfill({ json: { next: null, items: [{
+    name: "units", version: "1.2.0", description: "Units of measure", state: "trusted", dir: "/p/units", services: ["llm"], env: ["UNITS_KEY"],
+    functions: [{ name: "units.convert", kind: "call", summary: "Convert a number" }, { name: "units.near", kind: "importance", summary: "" }],
+  }] } }));
+  await page.reload();
+  const units = page.getByRole("article", { name: "units" });
+  await expect(units.locator(".badge").first()).toHaveText("✓ trusted");
+  await expect(units.getByRole("listitem")).toHaveText(["units.convert call Convert a number", "units.near importance function"]);
+  await expect(units).toContainText("May use: llm UNITS_KEY");
+  await expectAccessible(page);
+  await units.getByRole("link", { name: "units.convert" }).click();
+  await expect(page).toHaveURL(/\/calls\/units\.convert$/);
 });
 
 test("a call is found, and made", async ({ page }) => {
@@ -152,6 +167,8 @@ test("a memory is searched, and deleted once that is confirmed", async ({ page }
   await page.getByLabel("Search").fill("Hangzhou");
   await page.getByRole("button", { name: "Find" }).click();
   const found = page.getByRole("list", { name: "Found memories" }).getByRole("listitem").filter({ hasText: "I moved to Hangzhou" });
+  expect((await found.boundingBox())!.height).toBeLessThanOrEqual(41);
+  await found.getByRole("button", { name: "I moved to Hangzhou" }).first().press("Enter");
   await expect(found).toContainText("matches");
   await found.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
@@ -165,8 +182,19 @@ test("what a memory was before is among its details", async ({ page }) => {
   await page.goto("/memory?user=ada");
   const found = page.getByRole("listitem").filter({ hasText: "I drink coffee" });
   await expect(found).not.toContainText("I drink tea");
-  await found.getByText("Details").click();
+  await found.getByRole("button", { name: "I drink coffee" }).first().click();
   await expect(found).toContainText("I drink tea");
+});
+
+test("a memory leads to its run, or to the runs of its session", async ({ page }) => {
+  const run = (await (await page.request.post("/api/v1/runs?wait=30s", { data: { flow: "quickstart", inputs: {} } })).json() as { run: string }).run;
+  for (const session of [run, "monday"]) await page.request.post("/api/v1/memory", { data: { content: `Said in ${session}`, user: "zoe", session, role: "user" } });
+  await page.goto("/memory?user=zoe");
+  const row = page.getByRole("listitem").filter({ hasText: `Said in ${run}` });
+  await expect(row.locator(".badge")).toHaveText("user");
+  await expect(page.getByRole("link", { name: "session monday" })).toHaveAttribute("href", /\/runs\?q=monday$/);
+  await row.getByRole("link").click();
+  await expect(page.locator(".run-head")).toContainText("quickstart");
 });
 
 for (const look of looks) {
@@ -176,13 +204,20 @@ for (const look of looks) {
     await setLook(page, look);
     const screens = [
       ["chat", "/chat/quickstart?session=looks", ".turn-foot"], ["call", "/calls/in-chat", ".try"], ["memory", "/memory?user=mei", ".memory-text"],
-      ["plugins", "/plugins", ".members"], ["schedules", "/schedules", ".schedule"],
+      ["plugins", "/plugins", ".plugin"], ["schedules", "/schedules", ".schedule"],
     ] as const;
     for (const [name, path, sign] of screens) {
       await page.goto(path);
       await expect(page.locator(sign).first()).toBeVisible();
       await expectAccessible(page);
       await keepScreen(page, name, look);
+    }
+    await page.setViewportSize({ width: 390, height: 860 });
+    for (const [name, path, sign] of screens) {
+      await page.goto(path);
+      await expect(page.locator(sign).first()).toBeVisible();
+      await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), name).toBe(390);
+      await keepScreen(page, `${name}-narrow`, look);
     }
   });
 }

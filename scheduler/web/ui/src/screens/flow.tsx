@@ -7,6 +7,7 @@ import { Ago, Empty, ErrorBox, Loading, ScreenHead, StateBadge, Tabs } from "../
 import { Graph } from "../components/graph.tsx";
 import { Table, type Column } from "../components/table.tsx";
 import { SchemaForm, useFormName, type Faults, type Values } from "../forms/schema-form.tsx";
+import { cronInWords } from "../flow/cron.ts";
 import { SourceTab, type Checked, type Edited } from "../flow/source.tsx";
 import type { EditorHandle } from "../flow/editor.tsx";
 import { formatDuration } from "../format.ts";
@@ -200,7 +201,7 @@ function Triggers({ flow }: { flow: FlowBody }) {
           <tr key={`${one.kind} ${one.id}`}>
             <td>{one.id}</td>
             <td>{t(one.kind === "schedule" ? "flow.schedule" : "flow.webhook")}</td>
-            <td>{one.kind === "schedule" ? <><code>{one.cron}</code> {one.timezone}</> : <><code>POST {one.path}</code> {one.verify}</>}</td>
+            <td>{one.kind === "schedule" ? <>{cronInWords(one.cron ?? "", t)} <code>{one.cron}</code> {one.timezone}</> : <><code>POST {one.path}</code> {one.verify}</>}</td>
           </tr>
         ))}
       </tbody>

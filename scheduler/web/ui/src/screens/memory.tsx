@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { useSearchParams } from "wouter";
+import { Link, useSearchParams } from "wouter";
 import { api, type Schemas } from "../api/client.ts";
 import { useLoad, usePages } from "../api/load.ts";
 import { Ago, Dialog, Empty, ErrorBox, Loading, ScreenHead, Tabs } from "../components/common.tsx";
@@ -106,45 +106,62 @@ function All({ user, before }: { user: string; before: string }) {
   );
 }
 
+/** What a memory tells of where it came from. */
+function originOf(m: Memory): { session: string; role: string } {
+  const context = (m.context ?? {}) as { session_id?: string; other_context?: { role?: string } };
+  return { session: context.session_id ?? "", role: context.other_context?.role ?? "" };
+}
+
+/** The id of a run is a session too: of a flow whose runs remember each for itself. */
+const isRun = (session: string) => /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(session);
+
 function MemoryList({ label, user, items, onDeleted }: { label: string; user: string; items: Memory[]; onDeleted(): void }) {
-  const t = useText();
-  const me = useMe();
   const [doomed, setDoomed] = useState<Memory>();
   return (
     <>
       <ul className="memories" aria-label={label}>
-        {items.map((m) => (
-          <li key={m.id} className="card">
-            <p className="memory-text">{m.content}</p>
-            <p className="hint">
-              {m.relevance && <><b>{formatNumber(Math.round(m.relevance.score * 100) / 100)}</b> {m.relevance.reason} · </>}
-              {m.timestamp && <Ago time={m.timestamp} />}
-            </p>
-            <div className="actions">
-              <Details user={user} memory={m} />
-              {hasScope(me, "memory:write") && <button className="quiet" onClick={() => setDoomed(m)}>{t("memory.delete")}</button>}
-            </div>
-          </li>
-        ))}
+        {items.map((m) => <MemoryRow key={m.id} user={user} memory={m} onDelete={() => setDoomed(m)} />)}
       </ul>
       {doomed && <DeleteDialog user={user} memory={doomed} onClose={() => setDoomed(undefined)} onDone={() => (setDoomed(undefined), onDeleted())} />}
     </>
   );
 }
 
-/** Details shows all of a memory once they are opened, and what it was before it was saved again. */
+/** MemoryRow is a line of a memory: its text, role, session with the way to its run, and age. Its text opens the rest. */
+function MemoryRow({ user, memory: m, onDelete }: { user: string; memory: Memory; onDelete(): void }) {
+  const t = useText();
+  const me = useMe();
+  const [isOpen, setOpen] = useState(false);
+  const { session, role } = originOf(m);
+  const score = m.relevance && formatNumber(Math.round(m.relevance.score * 100) / 100);
+  return (
+    <li data-open={isOpen || undefined}>
+      <div className="memory-row">
+        <button className="memory-text" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{m.content}</button>
+        <b title={m.relevance?.reason}>{score}</b>
+        <span className="hint">{role && <span className="badge">{role}</span>}</span>
+        <span className="hint">{session && <Link href={isRun(session) ? `/runs/${session}` : `/runs?q=${encodeURIComponent(session)}`} title={session}>{isRun(session) ? t("memory.run", { run: session.slice(-8) }) : t("memory.session", { session })}</Link>}</span>
+        <span className="hint">{m.timestamp && <Ago time={m.timestamp} />}</span>
+        {hasScope(me, "memory:write") && <button className="quiet" aria-label={t("memory.delete_this", { text: (m.content ?? m.id).slice(0, 60) })} title={t("memory.delete")} onClick={onDelete}>✕</button>}
+      </div>
+      {isOpen && <Details user={user} memory={m} />}
+    </li>
+  );
+}
+
+/** Details shows all of a memory, why a search has found it, and what it was before it was saved again. */
 function Details({ user, memory: m }: { user: string; memory: Memory }) {
   const t = useText();
-  const [isOpen, setOpen] = useState(false);
-  const whole = useLoad(async (signal) => (isOpen ? ((await api.get("/api/v1/memory/{id}", { path: { id: m.id }, query: { user, history: true }, signal })) as { old_versions?: Memory[] }) : undefined), [isOpen, m.id, user]);
+  const whole = useLoad(async (signal) => (await api.get("/api/v1/memory/{id}", { path: { id: m.id }, query: { user, history: true }, signal })) as { old_versions?: Memory[] }, [m.id, user]);
   const old = whole.data?.old_versions ?? [];
   return (
-    <details onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary>{t("memory.whole")}</summary>
+    <div className="memory-whole">
+      <p className="memory-content">{m.content}</p>
+      {m.relevance && <p className="hint">{m.relevance.reason}</p>}
       <pre className="block json" tabIndex={0}>{formatJSON({ id: m.id, timestamp: m.timestamp, context: m.context })}</pre>
       {whole.error && <ErrorBox error={whole.error} retry={whole.reload} />}
       {old.length > 0 && <><h3>{t("memory.before")}</h3><ol className="old-versions">{old.map((one, i) => <li key={i}>{one.content}{one.timestamp && <span className="hint"> <Ago time={one.timestamp} /></span>}</li>)}</ol></>}
-    </details>
+    </div>
   );
 }
 
@@ -161,7 +178,7 @@ function DeleteDialog({ user, memory, onClose, onDone }: { user: string; memory:
   };
   return (
     <Dialog title={t("memory.delete_title")} onClose={onClose}>
-      <p className="memory-text">{memory.content}</p>
+      <p className="memory-content">{memory.content}</p>
       <p>{t("memory.delete_text")}</p>
       {error && <ErrorBox error={error} />}
       <div className="actions"><button className="danger" onClick={() => void remove()}>{t("memory.delete")}</button><button onClick={onClose}>{t("common.close")}</button></div>
@@ -176,7 +193,7 @@ function Snapshots({ user }: { user: string }) {
   if (!list.items.length) return list.loading ? <Loading /> : <Empty title={t("memory.no_snapshots")} />;
   return (
     <>
-      <ul className="memories" aria-label={t("memory.tab_snapshots")}>
+      <ul className="snapshots" aria-label={t("memory.tab_snapshots")}>
         {(list.items as { id: string }[]).map((s) => <li key={s.id} className="card"><code>{s.id}</code><pre className="block json" tabIndex={0}>{formatJSON(s)}</pre></li>)}
       </ul>
       {list.hasMore && <button onClick={list.loadMore}>{t("plugins.more")}</button>}

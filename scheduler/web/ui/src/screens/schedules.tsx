@@ -1,9 +1,10 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { api, type Schemas } from "../api/client.ts";
 import { useLoad, usePages } from "../api/load.ts";
 import { Ago, Empty, ErrorBox, Loading, ScreenHead } from "../components/common.tsx";
-import { formatTime, formatZonedTime } from "../format.ts";
+import { cronInWords } from "../flow/cron.ts";
+import { formatDuration, formatTime, formatZonedTime } from "../format.ts";
 import { useText, type Key } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
 import "./calls.css";
@@ -48,6 +49,25 @@ function NextTime({ at, zone }: { at: string; zone: string }) {
   return <time dateTime={at}>{there} {zone}{here !== there && <span className="hint"> ({t("schedules.here", { time: here })})</span>}</time>;
 }
 
+/** Plan says when a schedule fires, in words: every 2 minutes, next in 40 s. onPast is called when the next time has come. */
+function Plan({ schedule: s, onPast }: { schedule: Schedule; onPast(): void }) {
+  const t = useText();
+  const words = cronInWords(s.cron, t) ?? s.cron;
+  const next = s.next[0];
+  const [now, setNow] = useState(Date.now);
+  const left = next ? Date.parse(next) - now : Infinity;
+  const pace = left < 90_000 ? 1000 : 15_000;
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), pace);
+    return () => clearInterval(timer);
+  }, [pace]);
+  const isPast = left < -1000;
+  useEffect(() => {
+    if (isPast) onPast();
+  }, [isPast, now]);
+  return <p className="plan">{next && !isPast ? t("schedules.plan", { words, left: formatDuration(Math.max(Math.round(left / 1000), 1) * 1000) }) : words}</p>;
+}
+
 function ScheduleCard({ schedule: s, onChange }: { schedule: Schedule; onChange(): void }) {
   const t = useText();
   const me = useMe();
@@ -70,7 +90,6 @@ function ScheduleCard({ schedule: s, onChange }: { schedule: Schedule; onChange(
     <article className="card schedule" aria-label={s.id}>
       <div className="screen-head">
         <h2><Link href={`/flows/${s.flow}?tab=triggers`}>{s.flow.replaceAll("~", "/")}</Link> · {s.name}</h2>
-        <code>{s.cron}</code> <span>{s.timezone}</span>
         {s.paused && <span className="badge state-waiting"><span aria-hidden="true">‖</span> {t("schedules.paused")}</span>}
         {!s.active && <span className="badge">{t("schedules.inactive")}</span>}
         {hasScope(me, "admin") && (
@@ -82,12 +101,14 @@ function ScheduleCard({ schedule: s, onChange }: { schedule: Schedule; onChange(
           </span>
         )}
       </div>
+      <Plan schedule={s} onPast={onChange} />
       {error && <ErrorBox error={error} />}
       <dl className="members">
+        <div><dt>{t("schedules.cron")}</dt><dd><code>{s.cron}</code> {s.timezone}</dd></div>
         {s.next.length > 0 && <div><dt>{t("schedules.next")}</dt><dd>{s.next.map((at, i) => <span key={at}>{i > 0 && " · "}<NextTime at={at} zone={s.timezone} /></span>)}</dd></div>}
         {s.user && <div><dt>{t("schedules.user")}</dt><dd>{s.user}</dd></div>}
-        <div><dt>{t("schedules.overlap")}</dt><dd>{s.overlap}</dd></div>
-        <div><dt>{t("schedules.catch_up")}</dt><dd>{s.catch_up}</dd></div>
+        <div><dt>{t("schedules.overlap")}</dt><dd>{t(`schedules.overlap_${s.overlap}`)}</dd></div>
+        <div><dt>{t("schedules.catch_up")}</dt><dd>{t(`schedules.catch_up_${s.catch_up}`)}</dd></div>
       </dl>
       {s.last.length > 0 && (
         <table className="plain">
