@@ -217,7 +217,7 @@ func (a *app) findTests(paths []string) (files []string, err error) {
 // testsAt returns the test files of a path.
 func (a *app) testsAt(path string) (files []string, err error) {
 	isTest := func(name string) bool {
-		if strings.HasSuffix(name, ".test.yml") {
+		if isMisnamed := strings.HasSuffix(name, ".test.yml") || strings.HasSuffix(name, ".test.json"); isMisnamed {
 			a.Tellf("note: %s does not run: test files are called NAME.test.yaml", name)
 		}
 		return strings.HasSuffix(name, suite.Suffix)

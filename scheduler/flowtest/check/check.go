@@ -106,7 +106,11 @@ func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 	if c.subject.kind != noSubject {
 		found.Value = result.NewData(of.shownValue()).Shortened()
 	}
-	return c.decide(ctx, of).fill(found, e.Language)
+	v := c.decide(ctx, of)
+	if v.note.En == "" {
+		v.note = of.idleNote()
+	}
+	return v.fill(found, e.Language)
 }
 
 // comparesWithItself reports whether the check holds the flow that ran against the same: nothing can come of that.

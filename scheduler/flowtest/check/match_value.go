@@ -192,7 +192,11 @@ func buildSchema(want value.Value, a *argument) test {
 	}
 	kind, _ := want.Get("type")
 	wantsData := slices.Contains([]string{"object", "array"}, textOf(kind))
+	speaksOf := schemaKinds(want)
 	return func(_ context.Context, of *subject) *verdict {
+		if speaksOf != nil {
+			return kindVerdict(s, of, speaksOf)
+		}
 		v := schemaVerdict(s, of)
 		if _, noData := of.asData(); noData != nil && wantsData { // a text that is no JSON is neither a good nor a bad object
 			v.isUnfit = v.outcome == result.Fail
@@ -206,9 +210,63 @@ func isOpenSchema(doc value.Value) bool {
 	if all, isBool := doc.Bool(); isBool {
 		return all
 	}
-	annotations := []string{"$schema", "$id", "$comment", "title", "description", "default", "examples", "definitions"}
-	asks := func(keyword string) bool { return !slices.Contains(annotations, keyword) }
+	asks := func(keyword string) bool { return !slices.Contains(schemaAnnotations(), keyword) }
 	return !slices.ContainsFunc(doc.Map().Keys(), asks)
+}
+
+// schemaAnnotations lists the keywords that ask for nothing.
+func schemaAnnotations() []string {
+	return []string{"$schema", "$id", "$comment", "title", "description", "default", "examples", "definitions"}
+}
+
+// schemaKinds returns the kinds of values that the keywords of a schema are about, for example object for {required: [a]}; nil if one of
+// them is about every value, as type is.
+func schemaKinds(doc value.Value) (kinds []string) {
+	about := map[string]string{
+		"properties": "object", "required": "object", "additionalProperties": "object", "patternProperties": "object", "propertyNames": "object",
+		"minProperties": "object", "maxProperties": "object", "dependencies": "object",
+		"items": "array", "additionalItems": "array", "contains": "array", "minItems": "array", "maxItems": "array", "uniqueItems": "array",
+		"minimum": "number", "maximum": "number", "exclusiveMinimum": "number", "exclusiveMaximum": "number", "multipleOf": "number",
+		"minLength": "string", "maxLength": "string", "pattern": "string", "format": "string",
+	}
+	for _, keyword := range doc.Map().Keys() {
+		kind, isKnown := about[keyword]
+		switch {
+		case isKnown && !slices.Contains(kinds, kind):
+			kinds = append(kinds, kind)
+		case !isKnown && !slices.Contains(schemaAnnotations(), keyword):
+			return nil
+		}
+	}
+	return kinds
+}
+
+// kindVerdict checks the subject, or the JSON in its text, whichever is of one of the kinds that the schema speaks of: it takes every value
+// of another kind.
+func kindVerdict(s *schema.Schema, of *subject, kinds []string) *verdict {
+	candidates := []value.Value{of.asValue()}
+	if data, failed := of.asData(); failed == nil {
+		candidates = append(candidates, data)
+	}
+	for _, v := range candidates {
+		kind := v.Kind().String()
+		if kind == "integer" {
+			kind = "number"
+		}
+		if !slices.Contains(kinds, kind) {
+			continue
+		}
+		if problems := s.Check(v); problems != nil {
+			return failf("it does not fit the schema: %w", problems)
+		}
+		return pass()
+	}
+	var names []wording.Text
+	for _, kind := range kinds {
+		names = append(names, wording.TypeName(kind))
+	}
+	return unfitf("the schema speaks of %s, and it is %s", wording.Join(names, " or ", "或"), of.asValue().Kind().Name()).
+		withHint("add type to the schema, or look at another value")
 }
 
 // schemaVerdict checks the subject, or the JSON in its text, where the schema wants no text.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"slices"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -108,7 +109,17 @@ func (m *parsedMatcher) decide(ctx context.Context, of *subject) *verdict {
 // negate returns the opposite of a verdict on a subject.
 func (m *parsedMatcher) negate(v *verdict, of *subject) *verdict {
 	if v.outcome == result.Fail {
-		return &verdict{outcome: result.Pass, note: v.note}
+		opposite := &verdict{outcome: result.Pass, note: v.note}
+		if looksIntoText := slices.Contains([]string{"contains", "contains_all", "contains_any", "starts_with", "matches"}, m.name); !looksIntoText {
+			return opposite
+		}
+		if of.value.IsNull() && of.isValue() {
+			return unfitf("it is null: nothing can be in it")
+		}
+		if of.isEmpty() {
+			return opposite.withNote("it is empty: nothing can be in it")
+		}
+		return opposite
 	}
 	opposite := failf("%s holds, but must not", m.name)
 	if v.message.En != "" {

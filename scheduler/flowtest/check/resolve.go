@@ -3,8 +3,11 @@ package check
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // resolve finds the subject in an evidence; failed tells why it is not there. That it is not
@@ -79,4 +82,42 @@ func (s *subject) asValue() value.Value {
 		return runValue(s.of)
 	}
 	return s.value
+}
+
+// isValue reports whether the subject is a value of the run, and not for example a prompt.
+func (s *subject) isValue() bool { return s.kind == outputSubject || s.kind == stepSubject }
+
+// isEmpty reports whether the subject is a value in which nothing is: "", [] or {}.
+func (s *subject) isEmpty() bool {
+	if !s.isValue() {
+		return false
+	}
+	switch s.value.Kind() { //nolint:exhaustive // numbers and booleans are something
+	case value.List:
+		return len(s.value.List()) == 0
+	case value.Object:
+		return s.value.Map().Len() == 0
+	case value.String:
+		return strings.TrimSpace(textOf(s.value)) == ""
+	}
+	return false
+}
+
+// idleNote returns why a pass on the subject says little; zero if it does not.
+func (s *subject) idleNote() wording.Text {
+	switch s.kind { //nolint:exhaustive // nothing is known of the others
+	case stepSubject:
+		if step := s.of.Record.Step(s.step); step != nil && step.IsGiven {
+			return wording.Say("the output of the step %s is a mock of the case", s.step)
+		}
+	case eventSubject:
+		hasBegun := slices.ContainsFunc(s.of.Events, func(ev *journal.Event) bool {
+			return ev.Step == s.step || journal.StepPath(ev.Step, ev.Index) == s.step
+		})
+		isAboutBegin := s.event == journal.StepStarted || s.event == journal.StepReady
+		if s.step != "" && !hasBegun && !isAboutBegin {
+			return wording.Say("the step %s did not begin", s.step)
+		}
+	}
+	return wording.Text{}
 }

@@ -391,6 +391,9 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect 
 // skip returns why the case does not run; "" where it does.
 func (c *caseReader) skip() string {
 	if text, isText := c.settings.Skip.Str(); isText {
+		if slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(strings.TrimSpace(text))) {
+			c.reportOnce(c.at(c.place("skip")), wording.Say("skip is the text %q, and would skip the case", text), wording.Say("write skip: false without marks, or why it is skipped"))
+		}
 		return text
 	}
 	if is, _ := c.settings.Skip.Bool(); is {

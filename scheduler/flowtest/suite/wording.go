@@ -144,6 +144,8 @@ var _ = wording.Add(wording.Catalog{
 	"the check compares the case %q with itself":                                           "此检查把用例 %q 与它自己比较",
 	"name another case of the file":                                                        "请写文件中的另一个用例",
 
+	"skip is the text %q, and would skip the case":                   "skip 是文本 %q，会跳过该用例",
+	"write skip: false without marks, or why it is skipped":          "请写不带引号的 skip: false，或写出跳过的原因",
 	"an answer of a list is a sentence, or values by their pointers": "列表中的回答应是一句话，或按指针给出的值",
 	`write answers: ["It is A-1042."], or answers: [{/city: Rome}]`:  `请写 answers: ["It is A-1042."]，或 answers: [{/city: Rome}]`,
 })
