@@ -12,7 +12,7 @@ test("a chat answers, asks what is missing, and keeps what was said", async ({ p
   await page.getByRole("list", { name: "Conversation" }).getByRole("button", { name: "Send" }).click();
   await expect(page.getByText("1 large to Ningbo")).toBeVisible();
   await page.reload();
-  await expect(page.getByText("A large one, please")).toBeVisible();
+  await expect(page.locator(".talk").getByText("A large one, please")).toBeVisible();
   await expect(page.getByText("1 large to Ningbo")).toBeVisible();
 });
 

@@ -115,3 +115,18 @@ for (const look of looks) {
     });
   });
 }
+
+test("the rounds of an agent are a talk: the model, the tool, its result", async ({ page }) => {
+  const answer = await page.request.post("/api/v1/runs?wait=30s", { data: { flow: "support", inputs: { question: "The mug of order A-1042 came broken. Please refund it.", photo: "" } } });
+  const { run } = (await answer.json()) as { run: string };
+  for (const look of looks) {
+    await setLook(page, look);
+    await page.goto(`/runs/${run}?step=reply`);
+    const rounds = page.locator(".rounds");
+    await expect(rounds.locator(".round-name")).toHaveText("refund");
+    await expect(rounds.locator(".round-arguments, .round-result").first()).toBeVisible();
+    await expect(rounds).not.toContainText('"tool_calls"');
+    await expectAccessible(page);
+    await keepScreen(page, "rounds", look);
+  }
+});

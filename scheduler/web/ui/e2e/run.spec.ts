@@ -28,12 +28,30 @@ test("graph, table and timeline show the same steps; the log has filters", async
   await expect(page.getByRole("region", { name: "Step bad" })).toContainText("failed");
   await page.getByRole("tab", { name: "Timeline" }).click();
   await expect(page.getByRole("row").filter({ hasText: "bad" })).toContainText("ran");
+  // The log opens on steps: a line for each, and none for what is between its start and its end.
+  await expect(page.locator(".log-line").filter({ hasText: "step.finished" }).first()).toBeVisible();
+  await expect(page.locator(".log-line").filter({ hasText: /step\.(ready|input|started)/ })).toHaveCount(0);
+  await page.getByLabel("Show").selectOption("all");
+  await expect(page.locator(".log-line").filter({ hasText: /step\.(ready|input|started)/ }).first()).toBeVisible();
   await page.getByLabel("Show").selectOption("failed");
   await expect(page.locator(".log-line").filter({ hasText: "step.started" })).toHaveCount(0);
   await expect(page.locator(".log-line").filter({ hasText: "step.retrying" })).toHaveCount(1);
   await page.reload();
   await expect(page.getByRole("tab", { name: "Timeline" })).toHaveAttribute("aria-selected", "true");
   await expect(page.getByRole("region", { name: "Step bad" })).toBeVisible();
+});
+
+test("the graph fits its space at opening", async ({ page }) => {
+  const run = await startRun(page, "failing");
+  await page.setViewportSize({ width: 1360, height: 700 });
+  await page.goto(`/runs/${run}`);
+  await expect(page.locator("[data-node]")).toHaveCount(6);
+  const isWhole = () => page.locator(".graph-box").evaluate((box) => box.scrollWidth <= box.clientWidth + 1 && box.scrollHeight <= box.clientHeight + 1);
+  expect(await isWhole()).toBe(true);
+  for (let i = 0; i < 6; i++) await page.getByRole("button", { name: "Larger" }).click();
+  expect(await isWhole()).toBe(false);
+  await page.getByRole("button", { name: "Fit" }).click();
+  await expect.poll(isWhole).toBe(true);
 });
 
 test("a flow that a step runs is a graph of its own", async ({ page }) => {

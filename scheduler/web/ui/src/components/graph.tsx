@@ -32,6 +32,7 @@ const nodeWidth = 168;
 const nodeHeight = 44;
 const gridHeight = 22;
 const maxSquares = 60;
+const leastZoom = 0.1;
 
 let worker: Worker | undefined;
 let requests = 0;
@@ -117,9 +118,12 @@ export function Graph({ graph, inside, onInside, itemsOf, states = noStates, sel
     setFocused(id);
     newest.current(id);
   }, []);
-  useEffect(() => {
-    if (layout && box.current) setZoom(Math.min(1, Math.max(0.35, (box.current.clientWidth - 4) / layout.width)));
+  const fit = useCallback(() => {
+    if (!layout || !box.current) return;
+    const room = Math.min((box.current.clientWidth - 4) / layout.width, (box.current.clientHeight - 4) / layout.height);
+    setZoom(Math.min(1, Math.max(leastZoom, room)));
   }, [layout]);
+  useEffect(fit, [fit]);
 
   const move = (e: KeyboardEvent) => {
     const step = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[e.key];
@@ -149,7 +153,8 @@ export function Graph({ graph, inside, onInside, itemsOf, states = noStates, sel
       <div className="graph-tools">
         {openable && <button className="quiet" onClick={() => open(openable.id)}>{t("graph.open", { flow: openable.sub!.flow })}</button>}
         <button className="quiet" onClick={() => setZoom((z) => Math.min(2, z * 1.25))} aria-label={t("graph.larger")}>＋</button>
-        <button className="quiet" onClick={() => setZoom((z) => Math.max(0.1, z / 1.25))} aria-label={t("graph.smaller")}>－</button>
+        <button className="quiet" onClick={() => setZoom((z) => Math.max(leastZoom, z / 1.25))} aria-label={t("graph.smaller")}>－</button>
+        <button className="quiet" onClick={fit} aria-label={t("graph.fit")} title={t("graph.fit")}>⤢</button>
       </div>
       <div className="graph-box" ref={box} tabIndex={-1}>
         {layout ? (

@@ -4,16 +4,16 @@ import { formatClock } from "../format.ts";
 import { useText } from "../i18n.ts";
 import { stepOf, type RunEvent } from "./state.ts";
 
-type Filter = "all" | "failed" | "step";
+type Filter = "steps" | "all" | "failed" | "step";
 
 /** The events of a run as lines. While it follows, the newest line stays in sight. */
 export function Log({ events, version, selected, onSelect }: { events: RunEvent[]; version: number; selected?: string; onSelect(id: string): void }) {
   const t = useText();
-  const [filter, setFilter] = useState<Filter>("all");
+  const [filter, setFilter] = useState<Filter>("steps");
   const [follow, setFollow] = useState(true);
   const list = useRef<VListHandle>(null);
   const shown = useMemo(
-    () => events.filter((e) => isShown(e, filter, selected)),
+    () => (filter === "steps" ? stepLines(events) : events.filter((e) => isShown(e, filter, selected))),
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [events, version, filter, selected],
   );
@@ -25,18 +25,34 @@ export function Log({ events, version, selected, onSelect }: { events: RunEvent[
       <div className="pane-head">
         <h2>{t("run.log")}</h2>
         <select aria-label={t("run.filter")} value={filter} onChange={(e) => setFilter(e.target.value as Filter)}>
+          <option value="steps">{t("run.filter_steps")}</option>
           <option value="all">{t("run.filter_all")}</option>
           <option value="failed">{t("run.filter_failed")}</option>
           <option value="step" disabled={!selected}>{selected ? t("run.filter_of", { step: selected }) : t("run.filter_step")}</option>
         </select>
         <label className="check"><input type="checkbox" checked={follow} onChange={(e) => setFollow(e.target.checked)} /> {t("run.follow")}</label>
-        <span className="hint">{t("run.events", { n: shown.length })}</span>
+        <span className="hint">{t("run.events", { n: events.length })}</span>
       </div>
       <div className="log-box" role="log" aria-live="off" aria-label={t("run.log")} tabIndex={0} onWheel={(e) => e.deltaY < 0 && setFollow(false)}>
         <VList ref={list} data={shown}>{(e) => <Line key={e.seq} event={e} onSelect={onSelect} />}</VList>
       </div>
     </section>
   );
+}
+
+const lineTypes = /^(flow\.|step\.(waiting|answered|skipped|failed|finished|warning|child))/;
+
+/** Returns the events that tell how the run and its steps ended, and the start of each step that goes on. */
+function stepLines(events: RunEvent[]): RunEvent[] {
+  const told = new Set<string>();
+  const lines: RunEvent[] = [];
+  for (const e of events.toReversed()) {
+    const isStart = e.type === "step.started" && !told.has(stepOf(e));
+    if (!isStart && !lineTypes.test(e.type)) continue;
+    told.add(stepOf(e));
+    lines.push(e);
+  }
+  return lines.reverse();
 }
 
 function isShown(e: RunEvent, filter: Filter, selected?: string): boolean {

@@ -9,6 +9,7 @@ import { WaitsFor } from "../forms/why.tsx";
 import { useText, type Key } from "../i18n.ts";
 import { textOf } from "./log.tsx";
 import { PromptExplorer } from "./prompt.tsx";
+import { Rounds, roundsOf } from "./rounds.tsx";
 import { outerOf, shownState, stepOf, type RunEvent, type StepState, type WaitingFor } from "./state.ts";
 
 export const panelTabs = ["output", "prompt", "input", "events"] as const;
@@ -104,6 +105,17 @@ function Output({ run, step, version }: { run: string; step: StepState; version:
   const output = detail.data.output;
   if (output === undefined || output === null) return <Empty title={t(step.state === "waiting" ? "run.output_waiting" : step.state === "failed" ? "run.output_failed" : "run.output_none")} />;
   const { text, rest } = splitText(output);
+  const rounds = roundsOf(output);
+  if (rounds) {
+    return (
+      <>
+        {text && <pre className="block">{text}</pre>}
+        <h3>{t("run.rounds")}</h3>
+        <Rounds rounds={rounds} />
+        <details><summary>{t("run.output_whole")}</summary><pre className="block json" tabIndex={0}>{formatJSON(rest)}</pre></details>
+      </>
+    );
+  }
   return (
     <>
       {text !== undefined && <pre className="block">{text}</pre>}
