@@ -248,6 +248,9 @@ type LintEnv struct {
 	// IsOpen is set where parameters that params lacks may be given when the step runs: by the model that uses the call as a
 	// tool, or by what fills them in.
 	IsOpen bool
+	// Tries is how often a step is tried, from 1: it may run again then, and also when its run goes on after its process died. It is 0
+	// for what is no step, such as a tool of a model.
+	Tries int
 }
 
 // UndefinedName is the keyword of problems with names that parameters do not give.

@@ -23,7 +23,7 @@ func (e LintEnv) IsComputed(pointer string) bool {
 // pointer, and the model gives others.
 func (e LintEnv) OfTool(pointer string) LintEnv {
 	computed, beginnings := e.Computed, e.Beginnings
-	e.Computed, e.Beginnings, e.IsOpen = nil, map[string]string{}, true
+	e.Computed, e.Beginnings, e.IsOpen, e.Tries = nil, map[string]string{}, true, 0
 	for _, p := range computed {
 		if below, ok := strings.CutPrefix(p, pointer); ok {
 			e.Computed = append(e.Computed, below)

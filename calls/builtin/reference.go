@@ -157,7 +157,7 @@ var reference = map[string]string{
 	"How long the whole answer may take, as 500ms or 30s.":                                                 "得到完整应答最多用多长时间，如 500ms 或 30s。",
 	"The longest body of an answer, in bytes; a longer one is an error.":                                   "应答体的最大长度，以字节计；超过则为错误。",
 	"Statuses of 400 or more that are an answer like any other, such as 404; without it, they are errors.": "视为普通应答的 400 及以上的状态码，如 404；不写时它们都是错误。",
-	"A header, such as Idempotency-Key, that gets a key of this step in this run. It stays the same when the step runs again, so that a service which knows such keys does the work once.": "请求头的名称，如 Idempotency-Key，其值是此步骤在本次运行中的键。步骤再次运行时键不变，识别这种键的服务只会执行一次。",
+	"A header, such as Idempotency-Key, that gets a key of this step in this run. It stays the same when the step runs again, so that a service which knows such keys does the work once; an empty text says that a second request does no harm, which lint otherwise warns of for POST and PATCH.": "请求头的名称，如 Idempotency-Key，其值是此步骤在本次运行中的键。步骤再次运行时键不变，识别这种键的服务只会执行一次；空文本表示第二次请求没有害处，否则 lint 会对 POST 和 PATCH 给出警告。",
 	"The status code, such as 200.": "状态码，如 200。",
 	"The headers, names in lower case; several of one name are joined by a comma, set-cookie by a newline.": "应答头，名称为小写；同名的多个以逗号连接，set-cookie 以换行连接。",
 	"JSON as data, anything else as text; null where there is none.":                                        "JSON 已解析为数据，其他为文本；没有内容时为 null。",

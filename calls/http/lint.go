@@ -53,7 +53,7 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if op != nil {
 		problems = slices.Concat(problems, lintRefused(op, params, env.IsOpen), lintArguments(op, params, env), lintMisspelt(op, params))
 	}
-	problems = append(problems, lintHost(op, params, env)...)
+	problems = slices.Concat(problems, lintHost(op, params, env), lintRepeated(op, params, env.Tries))
 	isError := func(p schema.Problem) bool { return !p.Warning }
 	if _, hasURL := params.Get("url"); (hasURL || !env.IsOpen) && !slices.ContainsFunc(problems, isError) {
 		problems = append(problems, lintUnusedPath(params, op)...)
@@ -79,6 +79,30 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 		problems = append(problems, calls.ProblemOf("", err))
 	}
 	return problems
+}
+
+// lintRepeated warns of a request that may do its work twice, because the step may run again: for example an order that is placed, while
+// its answer is lost. An idempotency_header of "" says that this does no harm.
+func lintRepeated(op *openapi.Operation, params value.Value, tries int) []schema.Problem {
+	at, method := "/method", ""
+	if op != nil {
+		at, method = "/operation", op.Method
+	}
+	if given, _ := memberOf(params, "method").Str(); given != "" {
+		at, method = "/method", strings.ToUpper(given)
+	}
+	_, isDecided := params.Get("idempotency_header")
+	isUnsafe := method == http.MethodPost || method == http.MethodPatch
+	if tries == 0 || isDecided || !isUnsafe {
+		return nil
+	}
+	problem := schema.Problem{
+		Pointer: at, Warning: true, Hint: `give idempotency_header if the service knows such keys; idempotency_header: "" says that a second request does no harm`,
+	}
+	if tries > 1 {
+		return []schema.Problem{problem.WithMessage("this %s may reach the service again: retry tries the step up to %d times, and a run that goes on repeats what was at work", method, tries)}
+	}
+	return []schema.Problem{problem.WithMessage("this %s may reach the service again: a run that goes on after a failure repeats what was at work", method)}
 }
 
 // lintURL finds a url to which no request can go. What path fills in comes after the host.

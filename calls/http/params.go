@@ -21,7 +21,7 @@ type Params struct {
 	Timeout      string      `json:"timeout,omitempty" default:"30s" doc:"How long the whole answer may take, as 500ms or 30s."`
 	MaxBytes     int         `json:"max_bytes,omitempty" default:"1048576" min:"1" max:"67108864" doc:"The longest body of an answer, in bytes; a longer one is an error."`
 	AcceptStatus []int       `json:"accept_status,omitempty" was:"fail_on_status" doc:"Statuses of 400 or more that are an answer like any other, such as 404; without it, they are errors." example:"[404]"`
-	KeyHeader    string      `json:"idempotency_header,omitempty" doc:"A header, such as Idempotency-Key, that gets a key of this step in this run. It stays the same when the step runs again, so that a service which knows such keys does the work once." example:"Idempotency-Key"`
+	KeyHeader    string      `json:"idempotency_header,omitempty" doc:"A header, such as Idempotency-Key, that gets a key of this step in this run. It stays the same when the step runs again, so that a service which knows such keys does the work once; an empty text says that a second request does no harm, which lint otherwise warns of for POST and PATCH." example:"Idempotency-Key"`
 }
 
 // Input is the request as the parameters say it; an operation is looked up later.

@@ -85,6 +85,42 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// TestLintRepeated: a request that may do its work twice is warned of, unless it has a key or the flow says that twice does no harm.
+func TestLintRepeated(t *testing.T) {
+	operation := `operation: order, openapi: {openapi: 3.1.0, servers: [{url: "http://h"}], paths: {/orders: {post: {operationId: order, responses: {}}}}}`
+	for _, tt := range []struct {
+		name, with string
+		tries      int
+		want       string // a part of the warning; "" for none
+		pointer    string
+	}{
+		{"a POST of a run", "{method: POST, url: http://h}", 1, "a run that goes on after a failure repeats", "/method"},
+		{"a POST with retry", "{method: POST, url: http://h}", 3, "retry tries the step up to 3 times", "/method"},
+		{"a PATCH", "{method: patch, url: http://h}", 3, "this PATCH may reach", "/method"},
+		{"an operation", "{" + operation + "}", 1, "this POST may reach", "/operation"},
+		{"with a key", "{method: POST, url: http://h, idempotency_header: Idempotency-Key}", 3, "", ""},
+		{"with a computed key", "{method: POST, url: http://h, idempotency_header: null}", 3, "", ""},
+		{"harmless", `{method: POST, url: http://h, idempotency_header: ""}`, 3, "", ""},
+		{"a GET", "{url: http://h}", 3, "", ""},
+		{"a PUT", "{method: PUT, url: http://h}", 3, "", ""},
+		{"a computed method", "{method: null, url: http://h}", 3, "", ""},
+		{"a tool", "{method: POST, url: http://h}", 0, "", ""},
+	} {
+		var found []schema.Problem
+		for _, p := range httpcall.Definition().Lint(params(t, tt.with), calls.LintEnv{Tries: tt.tries}) {
+			if p.Warning {
+				found = append(found, p)
+			}
+		}
+		switch {
+		case tt.want == "" && len(found) > 0:
+			t.Errorf("%s: %v", tt.name, found)
+		case tt.want != "" && (len(found) != 1 || !strings.Contains(found[0].Error(), tt.want) || found[0].Pointer != tt.pointer):
+			t.Errorf("%s: got %v, want %q at %s", tt.name, found, tt.want, tt.pointer)
+		}
+	}
+}
+
 // Objects of an operation begin without members, so that people are asked for those
 // one by one.
 func TestParamsForAsksForMembers(t *testing.T) {

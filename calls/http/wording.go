@@ -4,6 +4,9 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"this %s may reach the service again: retry tries the step up to %d times, and a run that goes on repeats what was at work": "这个 %s 请求可能再次到达服务：retry 最多执行该步骤 %d 次，继续的运行也会重做正在进行的内容",
+	"this %s may reach the service again: a run that goes on after a failure repeats what was at work":                          "这个 %s 请求可能再次到达服务：失败后继续的运行会重做正在进行的内容",
+	"give idempotency_header if the service knows such keys; idempotency_header: \"\" says that a second request does no harm":  "如果服务认识这样的键，请写 idempotency_header；idempotency_header: \"\" 表示第二次请求没有害处",
 	"%s is not a file":                                                                       "%s 不是文件",
 	"%s is outside of the folder of the flow":                                                "%s 在流程所在的文件夹之外",
 	"a form is made of an object, not of type %s":                                            "表单应由对象生成，不能是 %s",

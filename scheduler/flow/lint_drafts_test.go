@@ -72,7 +72,7 @@ func TestOverrideOfAnOperation(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "f.yaml")
 		if err := os.WriteFile(file, []byte(`inputs: {properties: {op: {type: string}}}
 steps:
-  - {id: a, call: http, enable_filling: true, with: &op {openapi: &doc {openapi: `+version+`, info: {title: t, version: "1"}, servers: [{url: "https://h"}], paths: {/x: {post: {operationId: make, requestBody: {content: {application/json: {schema: {type: array}}}}}}}}, operation: make}, override_input: {body: {items: [{type: integer}], default: [x]}}}
+  - {id: a, call: http, enable_filling: true, with: &op {openapi: &doc {openapi: `+version+`, info: {title: t, version: "1"}, servers: [{url: "https://h"}], paths: {/x: {put:  {operationId: make, requestBody: {content: {application/json: {schema: {type: array}}}}}}}}, operation: make}, override_input: {body: {items: [{type: integer}], default: [x]}}}
   - {id: b, call: http, enable_filling: true, with: *op, override_input: {body: {prefixItems: [{type: integer}], default: [x]}}}
   - {id: c, call: http, enable_filling: true, with: {openapi: *doc, operation: "{{ inputs.op }}"}, override_input: {body: {items: [{type: integer}]}}}
   - {id: d, call: http, enable_filling: true, with: {openapi: *doc, operation: "{{ inputs.op }}"}, override_input: {body: {prefixItems: [{$anchor: x}], items: {$ref: "#x"}}}}

@@ -92,6 +92,7 @@ func (u *unit) askCall(s *stepUnit, with *Param, holes []hole) (problems []param
 	}()
 	env := u.lintEnv()
 	env.IsOpen, env.Beginnings = s.EnableFilling, map[string]string{}
+	env.Tries = max(s.Retry.MaxAttempts, 1)
 	for _, h := range holes {
 		env.Computed = append(env.Computed, h.pointer)
 		env.Beginnings[h.pointer] = h.beginning
