@@ -120,6 +120,8 @@ type StepExecutor struct {
 	Labels map[string]string
 	// Program is the version of the program, kept with every new run.
 	Program string
+	// Worker is this process if it is a server or a worker: events tell that it goes on with the run. nil tells nothing.
+	Worker *journal.Process
 	// Root is the folder of the project: the journal keeps paths of flow files in it as
 	// relative ones, so that a process on another machine, with another Root, can go on
 	// with the run. "" keeps absolute paths.

@@ -171,3 +171,33 @@ outputs: {q: "{{ a.q }}", n: "{{ a.n }}"}
 		t.Errorf("without a journal: %v", err)
 	}
 }
+
+// Each process that goes on with a run is named by the event that tells so, and by the state of the run, in their order.
+func TestWorkerIsNamed(t *testing.T) {
+	var e *scheduler.StepExecutor
+	first, second := &journal.Process{Host: "a", PID: 1, Version: "v1"}, &journal.Process{Host: "b", PID: 2}
+	schedulertest.Run(t, "steps: [{id: a, call: fail}]\n", journaled(t), captured(&e), schedulertest.Executor(func(exec *scheduler.StepExecutor) { exec.Worker = first }))
+	e.Worker = second
+	if _, err := scheduler.Collect(e.Resume(t.Context(), "run-1", scheduler.Resumption{})); err == nil {
+		t.Fatal("the call fail does not fail")
+	}
+	types := map[int64]journal.EventType{}
+	for ev, err := range e.Journal.Events(t.Context(), "run-1", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Data != nil && ev.Data.Worker != nil {
+			types[ev.Seq] = ev.Type
+		}
+	}
+	state, err := journal.Fold(e.Journal.Events(t.Context(), "run-1", 1))
+	if err != nil || len(state.Stretches) != 2 || len(types) != 2 {
+		t.Fatalf("got %+v and the events %v, %v", state.Stretches, types, err)
+	}
+	for i, want := range []journal.Stretch{{Process: *first}, {Process: *second}} {
+		got := state.Stretches[i]
+		if got.Process != want.Process || got.Since.IsZero() || types[got.Seq] != []journal.EventType{journal.FlowStarted, journal.FlowResumed}[i] {
+			t.Errorf("stretch %d: %+v with %s", i, got, types[got.Seq])
+		}
+	}
+}

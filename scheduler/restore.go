@@ -145,7 +145,7 @@ func (r *run) emitResumedLocked() {
 		r.emitLocked(&n.event)
 	}
 	n := newPendingEvent(journal.FlowResumed)
-	n.data.Flow, n.data.Interrupted = r.flow.Name, r.earlier.interrupted
+	n.data.Flow, n.data.Interrupted, n.data.Worker = r.flow.Name, r.earlier.interrupted, r.exec.Worker
 	r.emitLocked(&n.event)
 }
 

@@ -42,7 +42,7 @@ func (r *run) emitBeginningLocked() {
 	}
 	n := newPendingEvent(journal.FlowStarted)
 	n.input, n.data.Masked = r.secrets.maskWithPointers(r.vars.Inputs)
-	n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
+	n.data.Flow, n.data.Inputs, n.data.Worker = r.flow.Name, &n.input, r.exec.Worker
 	if !r.vars.Conversation.IsNull() {
 		n.data.Conversation = &r.vars.Conversation
 	}

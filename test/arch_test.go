@@ -117,6 +117,8 @@ var layers = map[string][]string{
 	"scheduler/fleet": {"llm/value"},
 	// What command line and server share knows the engine and the contracts, no backend.
 	"scheduler/service": {"scheduler", "scheduler/fleet", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "scheduler/service/preview", "calls", "calls/ask", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
+	// Which runs wait for a process, and why.
+	"scheduler/service/queue": {"scheduler/fleet", "scheduler/journal", "scheduler/service", "calls"},
 	// A prompt is rendered by the engine, over what an earlier run has left.
 	"scheduler/service/preview": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/schema", "llm", "llm/value", "plugins"},
 	// It carries out the use cases on other machines.
@@ -125,7 +127,7 @@ var layers = map[string][]string{
 	"scheduler/remote": {"scheduler", "scheduler/service", "calls", "llm/value"},
 	// The server knows the use cases, and no settings, calls or flags.
 	"scheduler/telemetry":       {"scheduler/journal", "llm", "llm/value/..."},
-	"scheduler/server":          {"scheduler/fleet", "scheduler/telemetry", "docs", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/compare", "scheduler/flowtest/report", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/service/preview", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
+	"scheduler/server":          {"scheduler/fleet", "scheduler/telemetry", "docs", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/compare", "scheduler/flowtest/report", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/service/preview", "scheduler/service/queue", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
 	"scheduler/web":             {},
 	"scheduler/server/folder":   {},
 	"scheduler/server/openai":   {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "scheduler/server/store", "calls", "llm", "llm/value"},

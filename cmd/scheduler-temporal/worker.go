@@ -19,6 +19,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/remote"
 	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/service/queue"
 	"github.com/callnode/scheduler/scheduler/telemetry"
 	"github.com/callnode/scheduler/scheduler/temporal"
 )
@@ -80,6 +81,8 @@ func (p *program) work(ctx context.Context, f *worker.Flags) error {
 	}
 	defer func() { _ = registry.Close() }() // what was written is committed
 	member := fleet.Join(p.newRecord(queues, slots), nil)
+	waiting := queue.New(queue.Options{Service: p.service, Workers: registry.Workers, Default: p.settings.Temporal.Queue})
+	observer.WatchQueues(waiting.Values, member.Load)
 	defer member.Keep(registry, log)()
 	defer context.AfterFunc(ctx, member.Stopping)()
 	p.Tellf("taking runs of the queue %s on %s; stop with Ctrl-C", strings.Join(queues, ", "), p.settings.On)

@@ -19,6 +19,7 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/service/queue"
 )
 
 // The exit codes. Scripts depend on them.
@@ -42,6 +43,7 @@ type app struct {
 	settings   *config.Settings
 	runtime    *wire.Runtime
 	service    *service.Service
+	queues     *queue.Watch // nil until it is needed
 }
 
 // open reads the settings, over which flags win, and puts the program together. Nothing is

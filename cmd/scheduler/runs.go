@@ -16,8 +16,10 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/service/queue"
 )
 
 func newRunsList(a *app) *cobra.Command {
@@ -49,7 +51,11 @@ func newRunsList(a *app) *cobra.Command {
 				if limit > 0 && len(runs) == limit {
 					break
 				}
-				runs = append(runs, runJSON(info))
+				doc, err := a.runJSON(cmd.Context(), info)
+				if err != nil {
+					return err
+				}
+				runs = append(runs, doc)
 				if asJSON {
 					continue
 				}
@@ -290,7 +296,11 @@ func (a *app) cancelRun(ctx context.Context, id string, force, asJSON bool) erro
 	}
 	switch {
 	case asJSON:
-		return a.PrintJSON(runJSON(info))
+		doc, err := a.runJSON(ctx, info)
+		if err != nil {
+			return err
+		}
+		return a.PrintJSON(doc)
 	case info.State == journal.RunCancelled:
 		a.Tellf("cancelled %s", id)
 	default:
@@ -324,10 +334,31 @@ func runStates(names []string) (states []journal.RunStatus, err error) {
 }
 
 // runJSON returns a run as --json shows it.
-func runJSON(info *journal.RunInfo) value.Value {
+func (a *app) runJSON(ctx context.Context, info *journal.RunInfo) (value.Value, error) {
 	m := value.Must(info).Map().Clone()
 	m.Set("interrupted", value.OfBool(info.Interrupted()))
-	return value.OfMap(m)
+	waits, err := a.whyWaiting(ctx, info)
+	if err != nil {
+		return value.Value{}, err
+	}
+	if waits != nil {
+		reason := value.Must(waits).Map().Clone()
+		reason.Set("text", value.OfString(waits.Text.In(string(a.Language))))
+		m.Set("waits_because", value.OfMap(reason))
+	}
+	return value.OfMap(m), nil
+}
+
+// whyWaiting returns why a run waits for a server or a worker; nil for one that does not.
+func (a *app) whyWaiting(ctx context.Context, info *journal.RunInfo) (*fleet.Reason, error) {
+	if a.queues == nil {
+		a.queues = queue.New(queue.Options{Service: a.service, Workers: a.runtime.Workers, Default: a.settings.Temporal.Queue})
+	}
+	waits, err := a.queues.Why(ctx, info)
+	if err != nil {
+		return nil, a.beforeRun(err)
+	}
+	return waits, nil
 }
 
 // flowWord returns the flow of a run for people, with the run that has begun it for a step.

@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -65,7 +66,11 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 	}
 	a.printNotes(notes)
 	if asJSON {
-		whole := runJSON(run.Info).Map().Clone()
+		doc, err := a.runJSON(ctx, run.Info)
+		if err != nil {
+			return err
+		}
+		whole := doc.Map().Clone()
 		for k, v := range value.Must(run.State).Map().All() {
 			whole.Set(k, v)
 		}
@@ -79,7 +84,11 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 	if err != nil {
 		return a.beforeRun(err)
 	}
-	return a.printRun(run.Info, run.State, totals, goOn)
+	waits, err := a.whyWaiting(ctx, run.Info)
+	if err != nil {
+		return err
+	}
+	return a.printRun(run.Info, run.State, totals, goOn, waits)
 }
 
 // commandToGoOn returns the command that goes on with a run; "" if there is nothing to resume. A run that another one waits for goes on
@@ -102,7 +111,11 @@ func (a *app) commandToGoOn(ctx context.Context, run *service.RunDetails) (strin
 	return command, err
 }
 
-func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *service.Totals, goOn string) error {
+// shownStretches is how many of the servers and workers that carried a run out are printed: the last ones.
+const shownStretches = 5
+
+// printRun prints a run for people. goOn is the command that goes on with it, waits why no server or worker is at it; "" and nil for none.
+func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *service.Totals, goOn string, waits *fleet.Reason) error {
 	waiting := state.Waiting
 	var b strings.Builder
 	b.WriteString(a.Language.Say("run      %s\nflow     %s\nstate    %s\nstarted  %s\nupdated  %s\ntime     %s\ntokens   %d in, %d out\n",
@@ -113,6 +126,12 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 	}
 	if info.Holder != nil {
 		b.WriteString(a.Language.Say("held by  %v\n", info.Holder))
+	}
+	if waits != nil {
+		b.WriteString(a.Language.Say("waits    %s\n", terminal.Visible(waits.Text.In(string(a.Language)))))
+	}
+	for _, s := range state.Stretches[max(0, len(state.Stretches)-shownStretches):] {
+		b.WriteString(a.Language.Say("worker   process %d on %s (%s), from event %d, %s\n", s.PID, terminal.Visible(s.Host), terminal.Visible(s.Version), s.Seq, s.Since.Local().Format(time.DateTime)))
 	}
 	if labels := labelsText(info.Labels); labels != "" {
 		b.WriteString(a.Language.Say("labels   %s\n", terminal.Visible(labels)))

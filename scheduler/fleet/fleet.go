@@ -196,15 +196,23 @@ func (m *Member) Record() *Worker {
 	w := m.worker
 	w.Queues = slices.Clone(w.Queues)
 	maps.DeleteFunc(m.left, func(_ string, l Left) bool { return time.Since(later(l.At, l.Until)) > keepLeft })
-	w.Left = slices.SortedFunc(maps.Values(m.left), func(a, b Left) int { return b.At.Compare(a.At) })
+	w.Left = slices.Collect(maps.Values(m.left))
 	m.mu.Unlock()
-	if len(w.Left) > maxLeft {
-		w.Left = w.Left[:maxLeft]
-	}
 	if m.fill != nil {
 		m.fill(&w)
 	}
+	slices.SortFunc(w.Left, func(a, b Left) int { return b.At.Compare(a.At) })
+	w.Left = w.Left[:min(len(w.Left), maxLeft)]
 	return &w
+}
+
+// Load returns how many slots of each queue are used, and how many there are, as metrics have them.
+func (m *Member) Load() (used, all map[string]float64) {
+	used, all = map[string]float64{}, map[string]float64{}
+	for _, q := range m.Record().Queues {
+		used[q.Name], all[q.Name] = float64(q.Used), float64(q.Slots)
+	}
+	return used, all
 }
 
 func later(a, b time.Time) time.Time {

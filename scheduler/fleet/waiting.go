@@ -34,6 +34,15 @@ type Reason struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
+// ForUser returns the text for a user, without names of machines and what these lack.
+func (r *Reason) ForUser() wording.Text {
+	switch r.Code { //nolint:exhaustive // the texts of the others name neither
+	case NoWorker, Missing:
+		return wording.Say("no machine is there that can carry it out")
+	}
+	return r.Text
+}
+
 // PausedUntil returns the reason of a run that is tried again later.
 func PausedUntil(queue string, until time.Time) *Reason {
 	return &Reason{Code: Paused, Queue: queue, Until: until, Text: wording.Say("it was taken up in vain, and is tried again at %s", until.Local().Format(time.DateTime))}

@@ -61,6 +61,8 @@ type Data struct {
 	Conversation *value.Value `json:"conversation,omitempty"`
 	// Interrupted: flow.resumed of a run whose process died while it was at it.
 	Interrupted bool `json:"interrupted,omitempty"`
+	// Worker: flow.started and flow.resumed in a server or a worker, which process goes on with the run.
+	Worker *Process `json:"worker,omitempty"`
 	// Call: step.started.
 	Call string `json:"call,omitempty"`
 	// ToUser: step.started of a step whose text is for the user.
@@ -119,6 +121,13 @@ type Data struct {
 	Answers *value.Value `json:"answers,omitempty"`
 	// Message: step.answered, what the user wrote instead of a value; the step reads it.
 	Message string `json:"message,omitempty"`
+}
+
+// Process is one that carries runs out: a server or a worker. The program makes one; it is only data.
+type Process struct {
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	Version string `json:"version,omitempty"`
 }
 
 // ChildInfo is the run of a flow that a step runs, where that is a run of its own. The engine makes

@@ -29,6 +29,9 @@ func (s *RunState) Add(ev *Event) {
 	if data == nil {
 		data = &Data{}
 	}
+	if data.Worker != nil {
+		s.Stretches = append(s.Stretches, Stretch{*data.Worker, ev.Time, ev.Seq})
+	}
 	if ev.Step == "" {
 		s.addFlow(ev.Type, data)
 		return

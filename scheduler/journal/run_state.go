@@ -85,6 +85,8 @@ type RunState struct {
 	Reply   string      `json:"reply,omitempty"`
 	// Warnings are those of the last attempt of each step, in their order.
 	Warnings []WarningInfo `json:"warnings,omitempty"`
+	// Stretches are which servers and workers carried the run out, one after the other.
+	Stretches []Stretch `json:"workers,omitempty"`
 	// Usage is what all processes have spent; of one that died, what had finished.
 	Usage llm.Usage `json:"usage"`
 	// MaskedOutputs are the places in Outputs that secrets were taken out of, in a run that another
@@ -99,6 +101,13 @@ type RunState struct {
 	MaskedInputs []string `json:"-"`
 	byID         map[string]*StepState
 	asksAgain    bool // the run failed as a step read a message of the user
+}
+
+// Stretch is what one process did of a run: all events from Seq until the next stretch.
+type Stretch struct {
+	Process
+	Since time.Time `json:"since"`
+	Seq   int64     `json:"seq"`
 }
 
 // StepState is one step, or one item of a for_each step, rebuilt from events. It belongs to a

@@ -35,7 +35,7 @@ func (s *Server) runEvents(ctx context.Context, in *runEventsInput) (*stream, er
 		return nil, err
 	}
 	if wantsStream(in.Accept) {
-		return s.streamEvents(info, in)
+		return s.streamEvents(info, in, principalOf(ctx).Bound)
 	}
 	return s.pageOfEvents(ctx, in)
 }
@@ -66,7 +66,7 @@ func (s *Server) pageOfEvents(ctx context.Context, in *runEventsInput) (*stream,
 		if err != nil {
 			return nil, err
 		}
-		doc, err := value.ParseJSON(in.bytesOf(frame))
+		doc, err := value.ParseJSON(in.bytesOf(frame, principalOf(ctx).Bound))
 		if err != nil {
 			return nil, err
 		}
@@ -83,8 +83,11 @@ func (in *runEventsInput) wantsType(t journal.EventType) bool {
 	return in.Types == "" || slices.Contains(strings.Split(in.Types, ","), string(t))
 }
 
-// bytesOf returns an event in the view that the client asked for.
-func (in *runEventsInput) bytesOf(f *service.Frame) []byte {
+// bytesOf returns an event in the view that the client asked for; a bound one gets no names of machines.
+func (in *runEventsInput) bytesOf(f *service.Frame, isBound bool) []byte {
+	if isBound {
+		f = f.WithoutWorker()
+	}
 	if in.View == "brief" {
 		return f.Brief()
 	}
@@ -93,7 +96,7 @@ func (in *runEventsInput) bytesOf(f *service.Frame) []byte {
 
 // streamEvents follows a run. A reconnect after the end gets 204, which tells a browser not
 // to come again.
-func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput) (*stream, error) {
+func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput, isBound bool) (*stream, error) {
 	after, err := lastEventID(in.LastEventID)
 	if err != nil {
 		return nil, err
@@ -116,7 +119,7 @@ func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput) (*strea
 			}
 			for _, f := range batch {
 				if in.wantsType(f.Type) {
-					e.addEvent(strconv.FormatInt(f.Seq, 10), string(f.Type), in.bytesOf(f))
+					e.addEvent(strconv.FormatInt(f.Seq, 10), string(f.Type), in.bytesOf(f, isBound))
 				}
 			}
 			if batch == nil {

@@ -27,6 +27,9 @@ func (s *Server) observeRuns(o service.DispatcherOptions) service.DispatcherOpti
 		observer.ObserveEvent(telemetry.Run{ID: e.Run, Flow: session.Flow.Name, StartedBy: session.StartedBy, State: session.State}, e)
 	}
 	o.Ended = observer.EndRun
+	o.EndedElsewhere = func(info *journal.RunInfo, e *journal.Event) {
+		observer.CountElsewhere(info.Flow, info.Labels[journal.LabelOrigin], e)
+	}
 	return o
 }
 
@@ -41,6 +44,7 @@ func (s *Server) registerMetrics() {
 		_, queued := s.dispatcher.Load()
 		return float64(queued)
 	})
+	observer.WatchQueues(s.queues.Values, s.member.Load)
 	observer.Gauge("scheduler_stuck_runs", "Runs that pause because they were taken up in vain again and again.", func() float64 { return float64(s.dispatcher.CountStuck()) })
 	observer.Gauge("scheduler_sse_clients", "Streams of events that are open.", func() float64 { return float64(s.limits.streams.Load()) })
 	waiting := &waitingRuns{service: s.options.Service}

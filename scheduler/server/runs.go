@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -280,6 +281,39 @@ type runBody struct {
 	Inputs  value.Value          `json:"inputs,omitzero"`
 	// Conversation is a list.
 	Conversation value.Value `json:"conversation,omitzero" doc:"The messages before the question, a list of {role, content}."`
+	// Workers are not shown to bound principals.
+	Workers      []journal.Stretch `json:"workers,omitempty" doc:"The servers and workers that carried the run out, each with the first of its events."`
+	WaitsBecause *waitReason       `json:"waits_because,omitempty" doc:"Why no server or worker is at the run, which is to go on by itself."`
+}
+
+// waitReason is why a run waits for a server or a worker.
+type waitReason struct {
+	Code  fleet.Code `json:"code" enum:"no_worker,busy,user_busy,missing,paused,turn"`
+	Text  string     `json:"text"`
+	Queue string     `json:"queue"`
+	Until time.Time  `json:"until,omitzero" doc:"When it is tried again."`
+}
+
+// whyWaiting returns why a run waits for a server or a worker, as the caller may know it; nil for one that does not.
+func (s *Server) whyWaiting(ctx context.Context, info *journal.RunInfo) (*waitReason, error) {
+	r, err := s.queues.Why(ctx, info)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	text := r.Text
+	if principalOf(ctx).Bound {
+		text = r.ForUser()
+	}
+	return &waitReason{Code: r.Code, Text: text.In(s.languageOf(ctx)), Queue: r.Queue, Until: r.Until}, nil
+}
+
+// tagOfRun returns the ETag of a run: the number of its last event, and why it waits for a server or a worker.
+func tagOfRun(seq int64, waits *waitReason) string {
+	tag := strconv.FormatInt(seq, 10)
+	if waits != nil {
+		tag += "-" + string(waits.Code)
+	}
+	return quotedTag(tag)
 }
 
 type getRunInput struct {
@@ -299,7 +333,11 @@ func (s *Server) getRun(ctx context.Context, in *getRunInput) (*getRunOutput, er
 	if err != nil {
 		return nil, err
 	}
-	etag := quotedTag(strconv.FormatInt(info.LastSeq, 10))
+	waits, err := s.whyWaiting(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	etag := tagOfRun(info.LastSeq, waits)
 	if hasTag(tagsOf(ctx, "If-None-Match"), etag) {
 		return &getRunOutput{Status: http.StatusNotModified, ETag: etag}, nil
 	}
@@ -321,9 +359,19 @@ func (s *Server) wholeRun(ctx context.Context, id string) (whole value.Value, et
 	if err != nil {
 		return whole, "", err
 	}
+	waits, err := s.whyWaiting(ctx, details.Info)
+	if err != nil {
+		return whole, "", err
+	}
 	doc := value.Must(item).Map().Clone()
 	for name, v := range value.Must(details.State).Map().All() {
 		doc.Set(name, v)
+	}
+	if principalOf(ctx).Bound {
+		doc.Delete("workers")
+	}
+	if waits != nil {
+		doc.Set("waits_because", value.Must(waits))
 	}
 	doc.Set("last_seq", value.OfInt(details.State.LastSeq))
 	if !details.State.Inputs.IsNull() {
@@ -335,7 +383,7 @@ func (s *Server) wholeRun(ctx context.Context, id string) (whole value.Value, et
 	if details.Unreadable != nil {
 		doc.Set("unreadable", value.OfString(details.Unreadable.Error()))
 	}
-	return value.OfMap(doc), quotedTag(strconv.FormatInt(details.State.LastSeq, 10)), nil
+	return value.OfMap(doc), tagOfRun(details.State.LastSeq, waits), nil
 }
 
 // deleteRun deletes a run for good.

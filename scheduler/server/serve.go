@@ -22,6 +22,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/openai"
 	"github.com/callnode/scheduler/scheduler/server/triggers"
 	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/service/queue"
 	"github.com/callnode/scheduler/scheduler/telemetry"
 )
 
@@ -62,7 +63,11 @@ func New(o Options) (*Server, error) {
 	}))
 	s.member = fleet.Join(fleet.Worker{
 		Kind: fleet.Server, Version: o.Version, Queues: []fleet.Queue{{Name: fleet.LocalQueue, Slots: o.Limits.Runs}}, PerUser: o.Limits.PerUser,
-	}, func(w *fleet.Worker) { w.Queues[0].Used, _ = s.dispatcher.Load() })
+	}, func(w *fleet.Worker) {
+		w.Queues[0].Used, _ = s.dispatcher.Load()
+		w.Left = s.dispatcher.LeftRuns()
+	})
+	s.queues = queue.New(queue.Options{Service: o.Service, Workers: o.Store.Workers, Default: o.Queue})
 	s.library = o.Service.NewLibrary(o.Flows)
 	s.logins, s.limits = newLogins(o.Store), newLimits()
 	s.readiness.do = s.checkStores
@@ -110,6 +115,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	background, stop := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { s.dispatcher.Recover(background) })
+	work.Go(func() { s.dispatcher.FollowElsewhere(background) })
 	work.Go(func() { s.audit.flushLoop(background) })
 	work.Go(func() { s.logins.watchStore(background) })
 	work.Go(func() { s.keepHouse(background) })

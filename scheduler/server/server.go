@@ -24,6 +24,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/server/triggers"
 	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/service/queue"
 	"github.com/callnode/scheduler/scheduler/telemetry"
 )
 
@@ -44,6 +45,8 @@ type Options struct {
 	GiveUpAfter time.Duration
 	// On is [service.DispatcherOptions] On.
 	On string
+	// Queue is where runs of other machines wait whose flow names no queue.
+	Queue string
 	// Drain is how long runs at work are waited for at the end.
 	Drain time.Duration
 	// NoAuth lets everyone in who can connect.
@@ -114,6 +117,7 @@ type Server struct {
 	feed       *feed
 	audit      *auditor
 	member     *fleet.Member
+	queues     *queue.Watch
 	csrf       *http.CrossOriginProtection
 	hosts      *hostCheck
 	folders    *folder.Hider

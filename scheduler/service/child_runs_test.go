@@ -128,6 +128,41 @@ func TestFollowAnswered(t *testing.T) {
 	}
 }
 
+// A server hears of each end of the runs that it gave other machines, once.
+func TestEndedElsewhere(t *testing.T) {
+	m := newMachines(t, scripted.Echo{})
+	ended := make(chan string, 9)
+	d := m.service.NewDispatcher(service.DispatcherOptions{
+		Limits: service.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "none", Log: slog.New(slog.DiscardHandler),
+		EndedElsewhere: func(info *journal.RunInfo, e *journal.Event) { ended <- info.ID + " " + string(e.Type) },
+	})
+	defer d.Close(context.Background())
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go d.FollowElsewhere(ctx)
+	waits, over := service.NewRunID(), service.NewRunID()
+	for id, text := range map[string]string{waits: waitsForCity, over: "steps: [{id: a, call: template, with: {template: x}}]\n"} {
+		if _, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, m.service, text), Inputs: value.OfMap(nil)}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]bool{waits + " flow.waiting": true, over + " flow.finished": true}
+	for range 2 {
+		if got := <-ended; !want[got] {
+			t.Errorf("heard of %s", got)
+		}
+	}
+	if err := d.Resume(t.Context(), anyone, waits, service.ResumeWith{Answers: answersFor("place", "/city", "Hangzhou")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-ended; got != waits+" flow.finished" {
+		t.Errorf("heard of %s", got)
+	}
+	if len(ended) > 0 {
+		t.Errorf("heard of %s too", <-ended)
+	}
+}
+
 // Who follows a run until it waits again gets what follows on its answer, however late a machine takes that up.
 func TestFollowAnsweredLate(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})

@@ -52,6 +52,9 @@ type DispatcherOptions struct {
 	// goroutine of the session and must not block.
 	Observe func(s *Session, e *journal.Event)
 	Ended   func(run string)
+	// EndedElsewhere hears of each run that came to its end, or to wait, on other machines, of those that this process gave them; nil is
+	// not told.
+	EndedElsewhere func(*journal.RunInfo, *journal.Event)
 }
 
 // Dispatcher carries runs out in the background: it begins them as far as there is room,
@@ -73,7 +76,9 @@ type Dispatcher struct {
 	known    map[string]chan struct{}           // those at work or in the queue here; closed once they are not
 	queued   map[string]func() bool             // takes one of those that have come into the queue here out of it
 	failures map[string]tries                   // those of unheld runs that this process could not go on with
-	deaths   map[string]tries                   // those of unheld runs that were taken over from processes that died, where they are many
+	// elsewhere are the runs that other machines carry out for this process, with the last event that was known when they were given.
+	elsewhere map[string]int64
+	deaths    map[string]tries // those of unheld runs that were taken over from processes that died, where they are many
 }
 
 // NewDispatcher returns a Dispatcher; recovery begins with [Dispatcher.Recover].
@@ -90,6 +95,10 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 	d := &Dispatcher{
 		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, slots: newRunSlots(o.Limits),
 		active: map[string]context.CancelCauseFunc{}, known: map[string]chan struct{}{}, queued: map[string]func() bool{}, failures: map[string]tries{}, deaths: map[string]tries{},
+	}
+	d.elsewhere = map[string]int64{}
+	if o.EndedElsewhere == nil {
+		d.options.EndedElsewhere = func(*journal.RunInfo, *journal.Event) {}
 	}
 	d.ctx, d.end = context.WithCancelCause(context.Background())
 	return d

@@ -141,6 +141,7 @@ func (d *Dispatcher) startElsewhere(ctx context.Context, p Principal, r StartReq
 	if err != nil {
 		return notes, err
 	}
+	d.watchElsewhere(r.ID, 0)
 	err = session.Detached(ctx)
 	d.options.Changed(r.ID)
 	return notes, err
@@ -154,6 +155,9 @@ func (d *Dispatcher) resumeElsewhere(ctx context.Context, p Principal, info *jou
 		return err
 	}
 	err = session.tellRemote(ctx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow})
+	if err == nil {
+		d.watchElsewhere(info.ID, info.LastSeq)
+	}
 	if err == nil && with.Wait > 0 {
 		d.awaitGoingOn(ctx, info, with.Wait)
 	}

@@ -52,6 +52,23 @@ func (f *Frame) Brief() []byte {
 	return f.brief
 }
 
+// WithoutWorker returns the frame without the process that goes on with the run: users get no names of machines.
+func (f *Frame) WithoutWorker() *Frame {
+	if f.Type != journal.FlowStarted && f.Type != journal.FlowResumed {
+		return f
+	}
+	e, err := f.Event()
+	if err != nil || e.Data == nil || e.Data.Worker == nil {
+		return f
+	}
+	e.Data.Worker = nil
+	without, err := EncodeEvent(e)
+	if err != nil {
+		return f
+	}
+	return without
+}
+
 // Event returns the event of the frame.
 func (f *Frame) Event() (*journal.Event, error) {
 	e := &journal.Event{}

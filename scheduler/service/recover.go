@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -233,6 +234,21 @@ func (d *Dispatcher) CountStuck() int {
 	return len(stuck)
 }
 
+// LeftRuns returns the runs that this process could not go on with, and why: other processes may.
+func (d *Dispatcher) LeftRuns() (all []fleet.Left) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, t := range d.failures {
+		switch {
+		case t.missing != nil:
+			all = append(all, fleet.Left{Run: id, Reason: wording.OfError(t.missing), At: t.last})
+		case t.areMany():
+			all = append(all, fleet.Left{Run: id, Reason: wording.Say("it was taken up in vain"), At: t.last, Until: t.next()})
+		}
+	}
+	return all
+}
+
 // triesOf returns how often a run that no process holds was taken up in vain.
 func (d *Dispatcher) triesOf(ctx context.Context, info *journal.RunInfo) (tries, error) {
 	d.mu.Lock()
@@ -367,6 +383,16 @@ func (s *Service) TakenInVain(ctx context.Context, info *journal.RunInfo, since 
 		return VainTries{}, err
 	}
 	return VainTries{N: t.n, Next: t.next(), IsSpent: t.areSpent(giveUpAfter), Reason: t.reason(giveUpAfter)}, nil
+}
+
+// PausedUntil returns when a run that no process holds is taken up again, after processes died at it again and again; zero for a run that
+// does not pause.
+func (s *Service) PausedUntil(ctx context.Context, info *journal.RunInfo) (time.Time, error) {
+	if !info.Abandoned || info.State != journal.RunRunning || info.LastSeq == 0 {
+		return time.Time{}, nil
+	}
+	t, err := s.takeOversAfter(ctx, info.ID, 0)
+	return t.next(), err
 }
 
 // takeOversAfter returns how often a run was taken over from processes that died, after an event and

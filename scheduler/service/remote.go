@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -194,4 +195,80 @@ func stopError(e *journal.Event) error {
 		}
 	}
 	return nil
+}
+
+// elsewhereInterval is how often runs are looked at that other machines carry out.
+const elsewhereInterval = time.Second
+
+// watchElsewhere notes that other machines go on with a run after an event.
+func (d *Dispatcher) watchElsewhere(id string, seq int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.elsewhere[id] = seq
+}
+
+// FollowElsewhere tells of the ends of the runs that this process gave other machines, until ctx ends.
+func (d *Dispatcher) FollowElsewhere(ctx context.Context) {
+	ticker := time.NewTicker(elsewhereInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if err := d.lookElsewhere(ctx); err != nil && ctx.Err() == nil {
+				d.options.Log.Warn("looking for the ends of runs of other machines", "error", err)
+			}
+		}
+	}
+}
+
+// lookElsewhere tells of the runs that are not running any more: one look at the journal finds those that are.
+func (d *Dispatcher) lookElsewhere(ctx context.Context) error {
+	d.mu.Lock()
+	watched := maps.Clone(d.elsewhere)
+	d.mu.Unlock()
+	if len(watched) == 0 {
+		return nil
+	}
+	left := maps.Clone(watched)
+	for info, err := range d.service.Runs(ctx, Principal{}, journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}}) {
+		if err != nil {
+			return err
+		}
+		delete(left, info.ID)
+	}
+	for id, seq := range left {
+		isOver, err := d.tellElsewhere(ctx, id, seq)
+		if err != nil {
+			return err
+		}
+		d.mu.Lock()
+		if isOver && d.elsewhere[id] == seq { // it was not given to them again meanwhile
+			delete(d.elsewhere, id)
+		}
+		d.mu.Unlock()
+	}
+	return nil
+}
+
+// tellElsewhere tells of the end of a run after an event, and reports whether it is not to be watched any more. Of a run that was
+// resumed, and not taken up yet, the last event is an old one.
+func (d *Dispatcher) tellElsewhere(ctx context.Context, id string, seq int64) (isOver bool, err error) {
+	info, err := d.service.Run(ctx, Principal{}, id)
+	if calls.KindOf(err) == calls.NotFound {
+		return true, nil
+	}
+	if err != nil || info.LastSeq <= seq {
+		return false, err
+	}
+	for e, err := range d.service.Events(ctx, Principal{}, id, info.LastSeq) {
+		if err != nil || !e.StopsRun() {
+			return false, err
+		}
+		d.options.EndedElsewhere(info, e)
+		d.options.Changed(id)
+		return true, nil
+	}
+	return false, nil
 }

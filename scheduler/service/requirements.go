@@ -114,18 +114,25 @@ func (s *Service) QueueOfRun(ctx context.Context, info *journal.RunInfo) (string
 
 // queueOfChild returns the queue that a run has given one that it waits for to.
 func (s *Service) queueOfChild(ctx context.Context, parent, child string) (queue string, err error) {
+	queues, err := s.QueuesOfChildren(ctx, parent)
+	if calls.KindOf(err) == calls.NotFound { // it was deleted meanwhile
+		return "", nil
+	}
+	return queues[child], err
+}
+
+// QueuesOfChildren returns the queues that a run has given those that it waits for to, by their ids.
+func (s *Service) QueuesOfChildren(ctx context.Context, parent string) (map[string]string, error) {
+	queues := map[string]string{}
 	for e, err := range s.Events(ctx, Principal{}, parent, 1) {
-		if calls.KindOf(err) == calls.NotFound { // it was deleted meanwhile
-			return "", nil
-		}
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		if e.Type == journal.StepChild && e.Data.Child.Run == child {
-			queue = e.Data.Child.Queue
+		if e.Type == journal.StepChild {
+			queues[e.Data.Child.Run] = e.Data.Child.Queue
 		}
 	}
-	return queue, nil
+	return queues, nil
 }
 
 // AsMissing returns an error of preparing a run as a *[MissingError], unless the journal is at

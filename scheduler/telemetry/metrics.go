@@ -21,6 +21,7 @@ type Run struct {
 // flows, calls, models, never users or runs.
 type metrics struct {
 	runs          *prometheus.CounterVec
+	elsewhere     *prometheus.CounterVec
 	runSeconds    *prometheus.HistogramVec
 	stepSeconds   *prometheus.HistogramVec
 	warnings      *prometheus.CounterVec
@@ -45,6 +46,9 @@ func newMetrics(registry *prometheus.Registry, version string) *metrics {
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scheduler_runs_total", Help: "Runs that came to a state in this process: finished, failed, cancelled or waiting.",
 		}, []string{"flow", "state", "origin"}),
+		elsewhere: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scheduler_remote_runs_total", Help: "Runs that this process gave to workers and that came to a state there. The workers count them as scheduler_runs_total.",
+		}, []string{"flow", "state", "origin"}),
 		runSeconds:  histogram("scheduler_run_duration_seconds", "How long this process was at a run.", durationBuckets, "flow"),
 		stepSeconds: histogram("scheduler_step_duration_seconds", "How long steps took.", durationBuckets, "call"),
 		warnings: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -59,7 +63,7 @@ func newMetrics(registry *prometheus.Registry, version string) *metrics {
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "scheduler_build_info", Help: "The version of the program.", ConstLabels: prometheus.Labels{"version": version},
 	}, func() float64 { return 1 })
-	registry.MustRegister(build, m.runs, m.runSeconds, m.stepSeconds, m.warnings, m.commitSeconds, m.modelTokens, m.modelSeconds)
+	registry.MustRegister(build, m.runs, m.elsewhere, m.runSeconds, m.stepSeconds, m.warnings, m.commitSeconds, m.modelTokens, m.modelSeconds)
 	return m
 }
 
@@ -146,4 +150,46 @@ func (l watchedLog) Append(ctx context.Context, events ...*journal.Event) error 
 	err := l.RunLog.Append(ctx, events...)
 	l.commits.Observe(time.Since(start).Seconds())
 	return err
+}
+
+// queueCollector makes the metrics of queues when they are asked for. It is safe for concurrent use.
+type queueCollector struct {
+	read  func() (waiting, seconds, running map[string]float64)
+	slots func() (used, all map[string]float64)
+}
+
+// The metrics of queues. Those of the store are the same in every process that shares it.
+var (
+	queuedRuns   = newQueueMetric("scheduler_queued_runs", "Runs of the store that wait for a process of their queue.")
+	queueSeconds = newQueueMetric("scheduler_queue_oldest_seconds", "How long the oldest of them has waited; 0 where none does.")
+	runningRuns  = newQueueMetric("scheduler_running_runs", "Runs of the store that a process is at.")
+	queueSlots   = newQueueMetric("scheduler_slots", "How many runs of the queue this process takes at once.")
+	usedSlots    = newQueueMetric("scheduler_slots_used", "How many runs of the queue this process is at.")
+)
+
+func newQueueMetric(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, []string{"queue"}, nil)
+}
+
+// Describe tells which metrics there are.
+func (c *queueCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{queuedRuns, queueSeconds, runningRuns, queueSlots, usedSlots} {
+		out <- d
+	}
+}
+
+// Collect reads them.
+func (c *queueCollector) Collect(out chan<- prometheus.Metric) {
+	tell := func(d *prometheus.Desc, values map[string]float64) {
+		for queue, v := range values {
+			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, queue)
+		}
+	}
+	waiting, seconds, running := c.read()
+	tell(queuedRuns, waiting)
+	tell(queueSeconds, seconds)
+	tell(runningRuns, running)
+	used, all := c.slots()
+	tell(queueSlots, all)
+	tell(usedSlots, used)
 }

@@ -127,6 +127,11 @@ func (o *Observer) Gauge(name, help string, read func() float64) {
 	o.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
+// WatchQueues adds the metrics of queues: those of read, and the slots of this process in each, which used returns too.
+func (o *Observer) WatchQueues(read func() (waiting, seconds, running map[string]float64), slots func() (used, all map[string]float64)) {
+	o.registry.MustRegister(&queueCollector{read, slots})
+}
+
 // ObserveEvent counts an event of a run and makes spans of it. It does not block.
 func (o *Observer) ObserveEvent(run Run, e *journal.Event) {
 	if e.Data == nil {
@@ -142,6 +147,11 @@ func (o *Observer) ObserveEvent(run Run, e *journal.Event) {
 	if o.provider != nil {
 		r.observe(e)
 	}
+}
+
+// CountElsewhere counts the end of a run that other machines carried out, or that it came to wait there.
+func (o *Observer) CountElsewhere(flow, startedBy string, e *journal.Event) {
+	o.metrics.elsewhere.WithLabelValues(flow, string(journal.RunRunning.After(e.Type)), startedBy).Inc()
 }
 
 // EndRun ends the spans of a run that this process has let go of, whether it is over or not.

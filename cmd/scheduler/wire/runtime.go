@@ -39,6 +39,8 @@ type Runtime struct {
 	watchJournal func(journal.Journal) journal.Journal
 	// workerRoot is the folder in which a worker carries out all runs; "" is where they began.
 	workerRoot string
+	// worker names this process in events, if it is a server or a worker; else nil. It is set before runs begin.
+	worker *journal.Process
 	// ownRemote connects to the other machines in the second program; nil lets the first one
 	// start that.
 	ownRemote func(ctx context.Context) (service.Remote, error)
@@ -125,6 +127,7 @@ func (rt *Runtime) newBareExecutor() (*scheduler.StepExecutor, error) {
 		UserZone:       rt.settings.ZoneOf,
 		Env:            env,
 		Program:        rt.version,
+		Worker:         rt.worker,
 		MaxParallel:    rt.settings.Run.MaxParallel,
 		MaxSteps:       rt.settings.Run.MaxSteps,
 		MaxOutputBytes: int64(rt.settings.Run.MaxOutputBytes),

@@ -13,14 +13,15 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/telemetry"
 )
 
 // telemetryTimeout bounds how long the last spans may take to be sent.
 const telemetryTimeout = 5 * time.Second
 
-// ObserveRuns returns what makes metrics and traces of runs. The journal that is opened
-// afterwards is counted too.
+// ObserveRuns returns what makes metrics and traces of the runs of a server or a worker, and lets their events name this process. The
+// journal that is opened afterwards is counted too.
 func (rt *Runtime) ObserveRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Observer, error) {
 	traces := telemetry.Traces{Endpoint: c.Endpoint, Content: c.Content, Headers: map[string]string{}}
 	var missing []error
@@ -42,6 +43,8 @@ func (rt *Runtime) ObserveRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Obs
 		return nil, wording.Errorf("serve.otlp: %w", err)
 	}
 	rt.watchJournal = observer.WatchJournal
+	host, _ := os.Hostname() // "" where the machine has no name
+	rt.worker = &journal.Process{Host: host, PID: os.Getpid(), Version: rt.version}
 	return observer, nil
 }
 

@@ -834,6 +834,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the servers and workers that carry runs out
+         * @description A process that was killed is lost after some seconds, and listed for a day.
+         */
+        get: operations["list-workers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health/live": {
         parameters: {
             query?: never;
@@ -1144,6 +1164,7 @@ export interface components {
             to_user?: boolean;
             usage?: components["schemas"]["Usage"];
             waiting?: components["schemas"]["WaitingFor"][] | null;
+            worker?: components["schemas"]["Process"];
         };
         Deleted: {
             /** Format: int64 */
@@ -1536,6 +1557,11 @@ export interface components {
             /** @description The cursor of the next part; null at the end. */
             next: string | null;
         };
+        PageWorker: {
+            items: components["schemas"]["Worker"][];
+            /** @description The cursor of the next part; null at the end. */
+            next: string | null;
+        };
         Part: {
             at?: string;
             code?: string;
@@ -1635,6 +1661,12 @@ export interface components {
             /** @enum {string} */
             severity: "error" | "warning";
         };
+        Process: {
+            host: string;
+            /** Format: int64 */
+            pid: number;
+            version?: string;
+        };
         Progress: {
             /**
              * Format: int64
@@ -1663,6 +1695,15 @@ export interface components {
         };
         Prompts: {
             prompts: components["schemas"]["Explanation"][] | null;
+        };
+        Queue: {
+            /** Format: int64 */
+            children?: number;
+            name: string;
+            /** Format: int64 */
+            slots: number;
+            /** Format: int64 */
+            used: number;
         };
         RelevantMemory: {
             content?: string;
@@ -1740,6 +1781,10 @@ export interface components {
             updated_at: string;
             usage: components["schemas"]["Usage"];
             waiting: components["schemas"]["WaitingFor"][] | null;
+            /** @description Why no server or worker is at the run, which is to go on by itself. */
+            waits_because?: components["schemas"]["WaitReason"];
+            /** @description The servers and workers that carried the run out, each with the first of its events. */
+            workers?: components["schemas"]["Stretch"][] | null;
         };
         RunCallInputBody: {
             /** @description Answers of the model, in order: {text}, {json} or {error}. */
@@ -2023,6 +2068,16 @@ export interface components {
             reason?: string;
             state: string;
             usage: components["schemas"]["Usage"];
+        };
+        Stretch: {
+            host: string;
+            /** Format: int64 */
+            pid: number;
+            /** Format: int64 */
+            seq: number;
+            /** Format: date-time */
+            since: string;
+            version?: string;
         };
         TestCase: {
             /** @description The id of the flow that it runs, where GET /flows lists it. */
@@ -2395,6 +2450,17 @@ export interface components {
             /** Format: int64 */
             output_tokens: number;
         };
+        WaitReason: {
+            /** @enum {string} */
+            code: "no_worker" | "busy" | "user_busy" | "missing" | "paused" | "turn";
+            queue: string;
+            text: string;
+            /**
+             * Format: date-time
+             * @description When it is tried again.
+             */
+            until?: string;
+        };
         Waiter: {
             /** @description The question with which the user began the run, cut to a line. */
             asked?: string;
@@ -2421,6 +2487,25 @@ export interface components {
             step: string;
             unread?: boolean;
             why?: components["schemas"]["MissingValue"][] | null;
+        };
+        Worker: {
+            host: string;
+            id: string;
+            /** @enum {string} */
+            kind: "server" | "worker";
+            /** Format: date-time */
+            last_beat: string;
+            on?: string;
+            /** Format: int64 */
+            per_user?: number;
+            /** Format: int64 */
+            pid: number;
+            queues: components["schemas"]["Queue"][];
+            /** Format: date-time */
+            since: string;
+            /** @enum {string} */
+            state: "working" | "stopping" | "lost";
+            version: string;
         };
     };
     responses: never;
@@ -8274,6 +8359,94 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PageWaiter"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "list-workers": {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description next of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageWorker"];
                 };
             };
             /** @description Unauthorized */

@@ -1,0 +1,234 @@
+// Package queue tells which runs wait for a process that carries them out: how many, for how long, and why. For
+// example, a run of a flow with queue: gpu waits because no worker of that queue is there.
+//
+// A run waits when it is to go on by itself and no process is at it: it has not begun, its process died, or it was handed over.
+// One that waits for values of a person, or that a command line left behind, is not in a queue.
+package queue
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/fleet"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// Options are what a [Watch] is made of.
+type Options struct {
+	Service *service.Service
+	// Workers lists the processes that carry runs out.
+	Workers func(context.Context) ([]*fleet.Worker, error)
+	// Default is the queue of runs of other machines whose flow names none.
+	Default string
+}
+
+// Watch looks at the runs that wait, and at the processes of a store. [New] makes one for the life of a process; it is safe for
+// concurrent use.
+type Watch struct {
+	options Options
+
+	mu      sync.Mutex        // guards what follows
+	names   map[string]string // the queues of runs, by their ids
+	workers []*fleet.Worker
+	listed  time.Time
+	counts  map[string]Count
+	counted time.Time
+}
+
+const (
+	// workersAge and countsAge are how old the list of workers and the counts may be: to count, the journal is read.
+	workersAge = time.Second
+	countsAge  = 5 * time.Second
+	// maxNames bounds the runs whose queues are remembered.
+	maxNames = 50000
+)
+
+// New returns a Watch.
+func New(o Options) *Watch { return &Watch{options: o, names: map[string]string{}} }
+
+// Why returns why a run waits for a process; nil for a run that does not.
+func (w *Watch) Why(ctx context.Context, info *journal.RunInfo) (*fleet.Reason, error) {
+	isWaiting := info.State == journal.RunRunning && info.Holder == nil
+	if !isWaiting {
+		return nil, nil
+	}
+	name, ok, err := w.nameOf(ctx, info)
+	if err != nil || !ok {
+		return nil, err
+	}
+	until, err := w.options.Service.PausedUntil(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	if until.After(time.Now()) {
+		return fleet.PausedUntil(name, until), nil
+	}
+	workers, err := w.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byUser, err := w.countOfUser(ctx, info, name)
+	if err != nil {
+		return nil, err
+	}
+	return fleet.WhyWaiting(info.ID, name, workers, byUser), nil
+}
+
+// nameOf returns the queue of a run. ok is false for one that goes on only when a person resumes it.
+func (w *Watch) nameOf(ctx context.Context, info *journal.RunInfo) (name string, ok bool, err error) {
+	if info.Labels[journal.LabelRunsOn] == "" {
+		return fleet.LocalQueue, service.IsServerRun(info), nil
+	}
+	w.mu.Lock()
+	name, ok = w.names[info.ID]
+	w.mu.Unlock()
+	if ok {
+		return name, true, nil
+	}
+	found := map[string]string{}
+	if parent := info.Labels[journal.LabelChildOf]; parent != "" { // the others of that run are asked for next
+		found, err = w.options.Service.QueuesOfChildren(ctx, parent)
+	} else {
+		found[info.ID], err = w.options.Service.QueueOfRun(ctx, info)
+	}
+	if calls.KindOf(err) == calls.NotFound { // it was deleted meanwhile
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.names) >= maxNames {
+		clear(w.names)
+	}
+	found[info.ID] = cmp.Or(found[info.ID], w.options.Default)
+	for run, queue := range found {
+		w.names[run] = cmp.Or(queue, w.options.Default)
+	}
+	return found[info.ID], true, nil
+}
+
+// list returns the processes that carry runs out, now or a moment ago.
+func (w *Watch) list(ctx context.Context) ([]*fleet.Worker, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.listed.IsZero() && time.Since(w.listed) < workersAge {
+		return w.workers, nil
+	}
+	workers, err := w.options.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.workers, w.listed = workers, time.Now()
+	return workers, nil
+}
+
+// countOfUser returns how many runs of a run's user the servers are at; only their queue has a limit for each user.
+func (w *Watch) countOfUser(ctx context.Context, info *journal.RunInfo, queue string) (n int, err error) {
+	owner, isOwned := info.Labels[journal.LabelOwner]
+	if queue != fleet.LocalQueue || !isOwned {
+		return 0, nil
+	}
+	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}, Labels: map[string]string{journal.LabelOwner: owner}}
+	for other, err := range w.options.Service.Runs(ctx, service.Principal{}, filter) {
+		if err != nil {
+			return 0, err
+		}
+		if other.Holder != nil && other.Labels[journal.LabelRunsOn] == "" {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Count is what is in a queue.
+type Count struct {
+	// Waiting runs have no process, Running ones have one. Oldest is since when the one that has waited longest has none; zero for none.
+	Waiting, Running int
+	Oldest           time.Time
+}
+
+// Counts returns what is in each queue, now or some seconds ago. Queues of processes that are there are listed when they are empty too.
+func (w *Watch) Counts(ctx context.Context) (map[string]Count, error) {
+	w.mu.Lock()
+	counts, isFresh := w.counts, !w.counted.IsZero() && time.Since(w.counted) < countsAge
+	w.mu.Unlock()
+	if isFresh {
+		return counts, nil
+	}
+	counts, err := w.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts, w.counted = counts, time.Now()
+	return counts, nil
+}
+
+func (w *Watch) count(ctx context.Context) (map[string]Count, error) {
+	counts := map[string]Count{}
+	workers, err := w.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, worker := range workers {
+		for _, q := range worker.Queues {
+			counts[q.Name] = Count{}
+		}
+	}
+	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}}
+	for info, err := range w.options.Service.Runs(ctx, service.Principal{}, filter) {
+		if err != nil {
+			return nil, err
+		}
+		name, ok, err := w.nameOf(ctx, info)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		c := counts[name]
+		c.add(info)
+		counts[name] = c
+	}
+	return counts, nil
+}
+
+func (c *Count) add(info *journal.RunInfo) {
+	if info.Holder != nil {
+		c.Running++
+		return
+	}
+	c.Waiting++
+	since := info.TouchedAt
+	if since.IsZero() {
+		since = info.UpdatedAt
+	}
+	if c.Oldest.IsZero() || since.Before(c.Oldest) {
+		c.Oldest = since
+	}
+}
+
+// Values returns the numbers of each queue as metrics have them: runs that wait, seconds for which the oldest of them has, runs at work.
+// They are empty while the store cannot be read, which readiness tells.
+func (w *Watch) Values() (waiting, seconds, running map[string]float64) {
+	counts, err := w.Counts(context.Background())
+	if err != nil {
+		return nil, nil, nil
+	}
+	waiting, seconds, running = map[string]float64{}, map[string]float64{}, map[string]float64{}
+	for name, c := range counts {
+		waiting[name], running[name], seconds[name] = float64(c.Waiting), float64(c.Running), 0
+		if !c.Oldest.IsZero() {
+			seconds[name] = max(0, time.Since(c.Oldest).Seconds())
+		}
+	}
+	return waiting, seconds, running
+}

@@ -1,0 +1,160 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/fleet"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
+	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/service/queue"
+)
+
+// place is a journal with runs, and the processes that are there.
+type place struct {
+	*testing.T
+	journal journal.Journal
+	service *service.Service
+	workers []*fleet.Worker
+	looks   int // how often the processes were listed
+}
+
+func newPlace(t *testing.T) *place {
+	registry, err := builtin.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{T: t, journal: journalmemory.New(time.Now)}
+	p.service = service.New(service.Parts{
+		Journal: func(context.Context, bool) (journal.Journal, error) { return p.journal, nil },
+		Loader: func(service.Surroundings) (*flow.Loader, []service.Note, error) {
+			return &flow.Loader{Registry: registry}, nil, nil
+		},
+	})
+	return p
+}
+
+func (p *place) watch() *queue.Watch {
+	return queue.New(queue.Options{Service: p.service, Default: "usual", Workers: func(context.Context) ([]*fleet.Worker, error) {
+		p.looks++
+		return p.workers, nil
+	}})
+}
+
+// begin records a run; what it holds is let go of by the returned log.
+func (p *place) begin(id, text string, labels map[string]string, events ...*journal.Event) journal.RunLog {
+	p.Helper()
+	log, err := p.journal.Begin(p.Context(), &journal.RunHeader{
+		ID: id, Flow: "f", File: "f.yaml", Text: journal.FlowText{Source: []byte(text)}, Labels: labels, StartedAt: time.Now(),
+	})
+	if err == nil && len(events) > 0 {
+		err = log.Append(p.Context(), events...)
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	return log
+}
+
+func (p *place) leave(log journal.RunLog) {
+	p.Helper()
+	if err := log.Close(); err != nil {
+		p.Fatal(err)
+	}
+}
+
+const usualFlow = "steps: [{id: a, call: template, with: {template: x}}]\n"
+
+var (
+	onTemporal = map[string]string{journal.LabelRunsOn: "temporal"}
+	byServer   = map[string]string{journal.LabelOrigin: service.StartedByAPI, journal.LabelOwner: "lin"}
+	childOfP   = map[string]string{journal.LabelRunsOn: "temporal", journal.LabelChildOf: "p"}
+)
+
+// Each run that waits for a process has a reason and counts in its queue; others have none.
+func TestWatch(t *testing.T) {
+	p := newPlace(t)
+	told := func(run string, types ...*journal.Event) (all []*journal.Event) {
+		for i, e := range types {
+			e.Run, e.Seq, e.Time = run, int64(i+1), time.Now()
+			all = append(all, e)
+		}
+		return all
+	}
+	child := &journal.Event{Type: journal.StepChild, Step: "a", Data: &journal.Data{Child: &journal.ChildInfo{Run: "c", Flow: "f", Queue: "far"}}}
+	held := p.begin("p", usualFlow, onTemporal, told("p", &journal.Event{Type: journal.FlowStarted}, child)...)
+	defer p.leave(held)
+	p.leave(p.begin("c", usualFlow, childOfP))
+	p.leave(p.begin("gpu1", "queue: gpu\n"+usualFlow, onTemporal))
+	p.leave(p.begin("gpu2", "queue: gpu\n"+usualFlow, onTemporal))
+	p.leave(p.begin("usual", usualFlow, onTemporal))
+	p.leave(p.begin("served", usualFlow, byServer))
+	p.leave(p.begin("mine", usualFlow, map[string]string{journal.LabelOrigin: "cli"}, told("mine", &journal.Event{Type: journal.FlowStarted})...))
+	p.leave(p.begin("over", usualFlow, byServer, told("over", &journal.Event{Type: journal.FlowStarted}, &journal.Event{Type: journal.FlowFinished})...))
+	p.workers = []*fleet.Worker{
+		{State: fleet.Working, Queues: []fleet.Queue{{Name: "gpu", Slots: 1, Used: 1}, {Name: "idle", Slots: 1}}},
+		{Host: "b", PID: 7, State: fleet.Working, Queues: []fleet.Queue{{Name: "far", Slots: 1}}, Left: []fleet.Left{{Run: "c", Reason: wording.Same("it lacks x")}}},
+	}
+	w := p.watch()
+	for _, tt := range []struct {
+		run, queue string
+		code       fleet.Code
+	}{
+		{run: "p"}, {run: "mine"}, {run: "over"}, // at work, a command line's, over
+		{run: "c", queue: "far", code: fleet.Missing},
+		{run: "gpu1", queue: "gpu", code: fleet.Busy},
+		{run: "usual", queue: "usual", code: fleet.NoWorker},
+		{run: "served", queue: fleet.LocalQueue, code: fleet.NoWorker},
+	} {
+		info, err := p.journal.Run(t.Context(), tt.run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := w.Why(t.Context(), info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r == nil {
+			r = &fleet.Reason{}
+		}
+		if r.Code != tt.code || r.Queue != tt.queue {
+			t.Errorf("%s: got %s for the queue %s: %s", tt.run, r.Code, r.Queue, r.Text)
+		}
+	}
+	if p.looks != 1 {
+		t.Errorf("the processes were listed %d times", p.looks)
+	}
+	waiting, seconds, running := w.Values()
+	for name, want := range map[string][2]float64{"far": {1, 0}, "gpu": {2, 0}, "usual": {1, 1}, fleet.LocalQueue: {1, 0}, "idle": {0, 0}} {
+		if waiting[name] != want[0] || running[name] != want[1] {
+			t.Errorf("%s: %v wait and %v run", name, waiting[name], running[name])
+		}
+		if isOld := seconds[name] > 0; isOld != (want[0] > 0) {
+			t.Errorf("%s: the oldest has waited for %v s", name, seconds[name])
+		}
+	}
+	if len(waiting) != 5 {
+		t.Errorf("the queues are %v", waiting)
+	}
+}
+
+// A run whose user has all the runs at work that one user may waits for these, although slots are free.
+func TestUserBusy(t *testing.T) {
+	p := newPlace(t)
+	defer p.leave(p.begin("first", usualFlow, byServer))
+	p.leave(p.begin("second", usualFlow, byServer))
+	p.workers = []*fleet.Worker{{State: fleet.Working, PerUser: 1, Queues: []fleet.Queue{{Name: fleet.LocalQueue, Slots: 9, Used: 1}}}}
+	info, err := p.journal.Run(t.Context(), "second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.watch().Why(t.Context(), info)
+	if err != nil || r == nil || r.Code != fleet.UserBusy {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
