@@ -120,7 +120,7 @@ var layers = map[string][]string{
 	// Which runs wait for a process, and why.
 	"scheduler/service/queue": {"scheduler/fleet", "scheduler/journal", "scheduler/service", "calls"},
 	// A prompt is rendered by the engine, over what an earlier run has left.
-	"scheduler/service/preview": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/schema", "llm", "llm/value", "plugins"},
+	"scheduler/service/preview": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value", "plugins"},
 	// It carries out the use cases on other machines.
 	"scheduler/temporal": {"scheduler", "scheduler/fleet", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
 	// The way from the first program to the second, which carries them out.

@@ -109,3 +109,41 @@ func placeholderList(schema value.Value, name string, depth int) value.Value {
 	}
 	return value.OfList(list...)
 }
+
+// maxIndex bounds the items of a list that is made because a template names one of them.
+const maxIndex = 20
+
+// methods are names behind a value that are not members of it, for example in {% for k, v in a.items() %}.
+var methods = []string{"items", "keys", "values", "get"}
+
+// withMentioned returns a value that has a member at a path that a template names, for example body.temperature of the answer of
+// a server that no schema describes. name is the path of the value itself.
+func withMentioned(v value.Value, path []string, name string) value.Value {
+	if len(path) == 0 {
+		if v.IsNull() {
+			return value.OfString(placeholderText(name))
+		}
+		return v
+	}
+	if i, err := strconv.Atoi(path[0]); err == nil {
+		list := slices.Clone(v.List())
+		if i < 0 || i > maxIndex {
+			return v
+		}
+		for len(list) <= i {
+			list = append(list, value.Value{})
+		}
+		list[i] = withMentioned(list[i], path[1:], name+"["+path[0]+"]")
+		return value.OfList(list...)
+	}
+	if v.Kind() == value.List || slices.Contains(methods, path[0]) {
+		return v
+	}
+	object := value.NewMap(1)
+	for key, member := range v.Map().All() {
+		object.Set(key, member)
+	}
+	member, _ := object.Get(path[0])
+	object.Set(path[0], withMentioned(member, path[1:], name+"."+path[0]))
+	return value.OfMap(object)
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
@@ -120,9 +121,10 @@ func (r *renderer) isQuiet(step *flow.Step) bool {
 	return info.IsContained && !isOutside && !info.Stores && !info.UsesMemory
 }
 
-// mayRead reports whether a step may run although its parameters name files.
+// mayRead reports whether a step may run although it may read files: its parameters name some, or it offers tools, which may describe
+// themselves by a file as http does.
 func (r *renderer) mayRead(step *flow.Step) bool {
-	return r.options.ReadsFiles || !namesAny(step.With, step.Def.Info.Files)
+	return r.options.ReadsFiles || step.Def.Runs == nil && !namesAny(step.With, step.Def.Info.Files)
 }
 
 // namesAny reports whether parameters have one of the names, or may have it: a map that an expression gives may have any.
@@ -146,7 +148,7 @@ func (r *renderer) checkTarget() error {
 	case !r.isQuiet(r.target):
 		return calls.Errorf(calls.Missing, "the step %s (%s) builds no prompt", id, call).WithHint("put the cursor into a step that asks a model, or into one that builds messages for it")
 	case !r.mayRead(r.target):
-		return calls.Errorf(calls.Missing, "the step %s reads files, and a preview reads none for a token that may not save and run flows", id)
+		return calls.Errorf(calls.Missing, "the step %s may read files, and a preview reads none for a token that may not save and run flows", id)
 	}
 	return nil
 }
@@ -250,11 +252,7 @@ func (r *renderer) registry() *calls.Registry {
 	judge := func(context.Context, plugins.State, plugins.Item) (plugins.Verdict, error) {
 		return plugins.Verdict{Include: true, Reason: "a preview asks no plugin"}, nil
 	}
-	registry := r.options.Loader.Registry.WithResolver(plugins.ResolverFunc(resolve), names...).WithImportance(plugins.ImportanceFunc(judge))
-	if !r.options.ReadsFiles {
-		registry = registry.Confined(func(string) bool { return false })
-	}
-	return registry
+	return r.options.Loader.Registry.WithResolver(plugins.ResolverFunc(resolve), names...).WithImportance(plugins.ImportanceFunc(judge))
 }
 
 // inputs returns the inputs that are known, the defaults of the flow, and placeholders for what it requires beside them.
@@ -276,7 +274,36 @@ func (r *renderer) inputs() value.Value {
 		inputs.Set(key, placeholderOf(property, "inputs."+key, 0))
 		r.unknown = append(r.unknown, "inputs."+key)
 	}
+	for _, path := range r.mentioned("inputs") {
+		if _, isGiven := inputs.Get(path[0]); !isGiven {
+			inputs.Set(path[0], value.Value{})
+			r.unknown = append(r.unknown, "inputs."+path[0])
+		}
+		if name := "inputs." + path[0]; slices.Contains(r.unknown, name) {
+			v, _ := inputs.Get(path[0])
+			inputs.Set(path[0], withMentioned(v, path[1:], name))
+		}
+	}
 	return value.OfMap(inputs)
+}
+
+// mentioned returns the members of a name that the steps which run need, each as the path behind the name.
+func (r *renderer) mentioned(name string) (paths [][]string) {
+	for _, i := range append(r.flow.Ancestors(r.target.Index), r.target.Index) {
+		if r.given[i] {
+			continue
+		}
+		step := r.flow.Steps[i]
+		for _, param := range []*flow.Param{step.With, step.When, step.ForEach} {
+			param.EachRef(func(ref prompt.Ref) {
+				isNeeded := len(ref.Path) > 1 && ref.Path[0] == name && !ref.Guarded
+				if isNeeded {
+					paths = append(paths, ref.Path[1:])
+				}
+			})
+		}
+	}
+	return paths
 }
 
 // recordGiven puts the steps that do not run into the journal of the run, and into its record.
@@ -314,6 +341,9 @@ func (r *renderer) endedEvents(step *flow.Step) []*journal.Event {
 	}
 	if !isKnown {
 		was = Step{Output: placeholderOf(step.Output, step.ID, 0)}
+		for _, path := range r.mentioned(step.ID) {
+			was.Output = withMentioned(was.Output, path, step.ID)
+		}
 		r.unknown = append(r.unknown, step.ID)
 	}
 	events := []*journal.Event{{Type: journal.StepStarted, Step: step.ID, Data: &journal.Data{Call: step.Call}}}
@@ -330,6 +360,9 @@ func (r *renderer) explain(ctx context.Context, record *journal.RunState) (*Resu
 		if got := record.Step(step.ID); got != nil && r.given[i] && (isWhole || slices.Contains(r.unknown, step.ID)) {
 			got.IsGiven = true
 		}
+	}
+	if whole := record.Step(r.target.ID); r.target.ForEach != nil && record.Step(r.path()) == nil && whole != nil {
+		return nil, calls.Errorf(calls.Missing, "the step %s has no items with these values", r.target.ID)
 	}
 	prompts, err := explain.Explain(ctx, r.flow, record, r.path(), r.options.Counter)
 	if err != nil {

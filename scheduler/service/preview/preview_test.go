@@ -86,6 +86,17 @@ func TestRender(t *testing.T) {
 			want: "user: ‹a[0].text›‹a[1].text›", unknown: []string{"a"},
 		},
 		{
+			name: "members that no schema describes", step: "b",
+			flow: "steps: [{id: a, call: http, with: {url: 'http://example.com'}}, {id: b, call: chat, with: {user: '{{ inputs.place.name }}: {{ a.body.days[1].high }}'}}]",
+			want: "user: ‹inputs.place.name›: ‹a.body.days[1].high›", unknown: []string{"inputs.place", "a"},
+		},
+		{
+			name: "a member with a default", step: "a",
+			flow: "steps: [{id: a, call: chat, with: {user: \"{{ inputs.place | default('here') }}\"}}]",
+			want: "user: here",
+		},
+		{name: "no items", step: "a", flow: "steps: [{id: a, call: chat, for_each: [], with: {user: '{{ item }}'}}]", err: "has no items"},
+		{
 			name: "the first item", step: "a",
 			flow: "steps: [{id: a, call: chat, for_each: [x, y], with: {user: 'item {{ item }}'}}]",
 			want: "user: item x",
@@ -102,7 +113,8 @@ func TestRender(t *testing.T) {
 		},
 		{name: "a step that reaches other machines", step: "a", flow: "steps: [{id: a, call: http, with: {url: 'http://example.com'}}]", err: "builds no prompt"},
 		{name: "a step that writes", step: "a", flow: "memory: {user: lin}\nsteps: [{id: a, call: memory-save, with: {content: x}}]", err: "builds no prompt"},
-		{name: "a step that reads files", step: "a", flow: "steps: [{id: a, call: context, with: {workspace: /etc, current_message: hi}}]", err: "reads files"},
+		{name: "a step that reads files", step: "a", flow: "steps: [{id: a, call: context, with: {workspace: /etc, current_message: hi}}]", err: "may read files"},
+		{name: "a step that offers tools", step: "a", flow: "steps: [{id: a, call: agent, with: {prompt: hi, tools: {http: [{name: x, with: {url: 'http://example.com'}}]}}}]", err: "may read files"},
 		{name: "no such step", step: "b", flow: "steps: [{id: a, call: chat, with: {user: hi}}]", err: "has no step"},
 		{name: "a template that fails", step: "a", flow: "steps: [{id: a, call: chat, with: {user: '{{ 1 / (inputs.n | default(0)) }}'}}]", err: "x.yaml:"},
 	} {
