@@ -76,6 +76,11 @@ func testBoosts(t *testing.T, f *fixture) {
 	f.wantSame("the reason", "matches “hiking”, “go”; said by Caroline; 7 May 2025", found[0].Reason)
 	// Only a speaker, or only a time.
 	f.wantSame("all of a speaker", []string{"I went hiking with the dog."}, contentsOf(f.mustSearch(memory.Query{Text: "what did she do on 7 May 2025?", MinRelevance: 0.5})[:1]))
+	for _, text := range []string{"What was done on 7 May 2025?", "Anything new since 7 May 2025?", "Did something happen on 7 May 2025?"} {
+		if got := f.mustSearch(memory.Query{Text: text, MinRelevance: 0.5}); len(got) == 0 {
+			t.Errorf("%s found nothing", text)
+		}
+	}
 	// 12:00 UTC is the next day in the far east.
 	east := f.mustSearch(memory.Query{Text: "What happened on 8 May 2025?", Now: may.AddDate(0, 3, 0).In(time.FixedZone("", 13*3600)), MinRelevance: 0.5})
 	f.wantSame("the day of who asks", "8 May 2025", east[0].Reason)

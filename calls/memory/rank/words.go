@@ -22,6 +22,7 @@ ca wo im ive id dont much many lot lots really might ever still yet else`)
 // nothing.
 var generalWords = value.WordSet(`happen say talk tell discuss mention speak remember know want need like love think feel give get go make
 take come see look try use start kind type sort thing name call time latest newest current recent nowaday
+done new since anyth someth everyth noth
 现在 最新 最近 目前 如今 在最 新的 发生 生了`)
 
 // irregular maps forms that the stemmer cannot know to their base form, and a few words

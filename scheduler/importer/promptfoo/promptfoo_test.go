@@ -427,12 +427,17 @@ func TestTestsThatAreNotRead(t *testing.T) {
 		"prompts: [a]\ntests: file://make.py\ndefaultTest: {assert: [{type: contains, value: x}]}\n": `"not imported: tests"`,
 		"prompts: [a]\ndefaultTest: {assert: [{type: contains, value: x}]}\n":                        "nothing",
 		"prompts: [file://make.js]\ntests: [{vars: {a: b}}]\n":                                       `"not imported: prompt"`,
+		"prompts: [a]\ntests: [{vars: {a: b, assert: [{type: is-json}]}}]\n":                         `"not imported: vars.assert"`,
 	} {
 		plan, files := read(t, config, map[string]string{"make.js": "x"})
 		checkSum(t, plan)
 		if got := at(t, files["shop.test.yaml"], "/cases/0/skip"); got != want {
 			t.Errorf("%s: skip is %s, not %s", config, got, want)
 		}
+	}
+	_, files := read(t, "prompts: [a]\ntests: [{vars: {a: b}}]\n", nil)
+	if got := at(t, files["shop.test.yaml"], "/cases/0/expect/0/run"); got != `"finished"` {
+		t.Errorf("a test without assertions expects %s", got)
 	}
 	plan, _ := read(t, "targets: [openai:x]\nredteam: {purpose: x}\ndefaultTest: {vars: {a: b}}\n", nil)
 	if got := verdicts(plan)["/defaultTest/vars/a"]; got != importer.NotKept {

@@ -186,6 +186,11 @@ func (r *reader) readVars(s *importer.Source, t *test, n *yaml.Node) {
 	at := yaml.Resolve(n)
 	for i := 0; at.Kind == yaml.Mapping && i+1 < len(at.Content); i += 2 {
 		key, node := at.Content[i].Value, at.Content[i+1]
+		if key == "assert" && yaml.Resolve(node).Kind == yaml.Sequence { // written one level too deep, the test would assert nothing
+			s.Drop(node, wording.Say("assert stands below vars, where it is a variable: move it beside vars"))
+			t.lose("vars.assert")
+			continue
+		}
 		v := valueOf(node)
 		text, isText := v.Str()
 		s.Keep(node)
