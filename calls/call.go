@@ -100,6 +100,10 @@ type Info struct {
 	// NoSubsteps reports whether the call runs nothing inside its step: the engine gives it no
 	// [Substeps], and a search for the steps of a run need not look below it.
 	NoSubsteps bool
+	// Check finds parameters that the schema cannot refuse, such as two that exclude each other. Lint calls it with what is known
+	// before a flow runs, and the construction of the call with all values, so that both refuse the same: see [LintEnv.CheckExclusive].
+	// In params, null stands for what env says is computed. nil: there is nothing to check.
+	Check func(params value.Value, env LintEnv) []schema.Problem
 	// Examples are runnable uses; the first is the one that people see.
 	Examples []Example
 }
@@ -344,6 +348,9 @@ func (c *typedCall[P, I]) Exec(ctx context.Context, env *Env, input value.Value)
 // decodeParams reads the user's parameters, with their defaults, into target and
 // validates them. Errors are of kind Invalid.
 func decodeParams(info *Info, params value.Value, target any) error {
+	if err := info.checkKnown(params); err != nil {
+		return err
+	}
 	if params.Kind() == value.Object {
 		params = info.Params.ApplyDefaults(params)
 	}

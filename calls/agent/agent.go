@@ -62,6 +62,7 @@ max_rounds: 5
 		}
 		return output
 	}
+	def.Info.Check = checkParams
 	def.Runs = inside
 	def.Tools = toolNames
 	def.Needs = func(params value.Value) (needs []string) {
@@ -86,15 +87,13 @@ max_rounds: 5
 	return def
 }
 
+// checkParams finds parameters that contradict each other.
+func checkParams(params value.Value, env calls.LintEnv) []schema.Problem {
+	return append(env.CheckExclusive(params, "messages", "system", "prompt"), env.CheckDuration(params, "timeout", "90s or 5m")...)
+}
+
 // Validate checks what the parameters' schema cannot say.
 func (p Params) Validate() error {
-	hasShortForm := p.Prompt != "" || p.System != ""
-	if p.Messages != nil && hasShortForm {
-		return calls.Errorf(calls.Invalid, "messages and system or prompt are two ways to say the same: use one")
-	}
-	if _, err := p.timeout(); err != nil {
-		return err
-	}
 	if err := ask.CheckExtra(p.Extra); err != nil {
 		return err
 	}

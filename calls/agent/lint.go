@@ -96,10 +96,7 @@ func (t toolPlan) lintFixed(def calls.Definition, env calls.LintEnv) (problems [
 // askCall lets the call of a tool look at what the tool fixes. Names that it misses may be given
 // by the model.
 func (t toolPlan) askCall(def calls.Definition, env calls.LintEnv) []schema.Problem {
-	if def.Lint == nil {
-		return nil
-	}
-	problems := slices.DeleteFunc(def.Lint(value.OfMap(t.with), env.OfTool("/"+t.place+"/with")), func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
+	problems := slices.DeleteFunc(def.CheckParams(value.OfMap(t.with), env.OfTool("/"+t.place+"/with")), func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
 	for i := range problems {
 		problems[i].Pointer = "/" + t.place + "/with" + problems[i].Pointer
 	}

@@ -39,7 +39,6 @@ var _ = wording.Add(wording.Catalog{
 	`give one of them another name`:                                                                          `请为其中一个改名`,
 	`its allowed-tools are: %s`:                                                                              `其 allowed-tools 为：%s`,
 	`list the flow under tools.flows`:                                                                        `请在 tools.flows 中列出该流程`,
-	`messages and system or prompt are two ways to say the same: use one`:                                    `messages 与 system 或 prompt 的作用相同：只能使用其中一种`,
 	`not run: a round may use %d tools`:                                                                      `未运行：一轮最多使用 %d 个工具`,
 	`not run: it was used with the same arguments %d times; use what it gave, or try something else`:         `未运行：已用相同参数调用 %d 次；请使用已有结果，或换一种做法`,
 	`not run: the skill %s does not allow %s`:                                                                `未运行：技能 %s 不允许使用 %s`,

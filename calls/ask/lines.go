@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -188,24 +189,30 @@ type Source struct {
 	MaxInputTokens int          `json:"max_input_tokens,omitempty" default:"8000" min:"100" max:"10000000" doc:"How much is read, in tokens; of more, the newest."`
 }
 
-// Validate refuses messages that say nothing in the way of messages: they would be
-// left out without a word.
-func (s Source) Validate() error {
-	for i, m := range s.Messages {
+// CheckSource is the [calls.Info] Check of a call with a [Source]. It refuses messages that say nothing in the way of messages: they
+// would be left out without a word.
+func CheckSource(params value.Value, env calls.LintEnv) (problems []schema.Problem) {
+	messages, _ := params.Get("messages")
+	for i, m := range messages.List() {
+		at := fmt.Sprintf("/messages/%d", i)
+		if m.Kind() != value.Object || env.IsComputed(at+"/content") { // the schema refuses what is no object
+			continue
+		}
 		content, has := m.Get("content")
 		_, uses := m.Get("tool_calls")
 		isText := content.Kind() == value.String || content.IsNull()
 		notParts := slices.ContainsFunc(content.List(), func(part value.Value) bool { return part.Kind() != value.Object })
 		if !has && !uses {
-			return calls.Errorf(calls.Invalid, "messages/%d: the message has no content", i).
-				WithHint("messages are {role, content}; for anything else there is text")
+			problems = append(problems, schema.Problem{Pointer: at}.WithMessage("the message has no content").
+				WithHint("messages are {role, content}; for anything else there is text"))
+			continue
 		}
 		isParts := content.Kind() == value.List && !notParts
 		if !isText && !isParts {
-			return calls.Errorf(calls.Invalid, "messages/%d: the content is of type %s, want text or a list of parts", i, content.Kind())
+			problems = append(problems, schema.Problem{Pointer: at}.WithMessage("the content is of type %s, want text or a list of parts", content.Kind()))
 		}
 	}
-	return nil
+	return problems
 }
 
 // Lines returns what there is to read.

@@ -5,6 +5,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"strings"
 
@@ -92,6 +93,7 @@ response_schema:
 	})
 	def.Lint = lintParams
 	def.Needs = abilities
+	def.Info.Check = checkParams
 	def.Tools = toolNames
 	def.OutputFor = func(output, params value.Value) value.Value {
 		if answer, _ := params.Get("response_schema"); answer.Kind() == value.Object {
@@ -130,23 +132,58 @@ func abilities(params value.Value) (needs []string) {
 	return needs
 }
 
-// lintParams finds what is wrong in response_schema, members of extra that the call makes itself, and messages
-// beside their short form also where a template makes one of the two.
+// lintParams finds what is wrong in response_schema, and members of extra that the call makes itself.
 func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	answer, _ := params.Get("response_schema")
 	problems := append(schema.InvalidAt("/response_schema", answer), schema.LintAt("/response_schema", answer, env.IsComputed).AsWarnings()...)
-	problems = append(problems, ask.LintExtra(params)...)
-	if _, given := params.Get("messages"); !given {
+	return append(problems, ask.LintExtra(params)...)
+}
+
+// checkParams finds messages beside their short form, or neither, and messages and tools that no model takes.
+func checkParams(params value.Value, env calls.LintEnv) []schema.Problem {
+	if problems := env.CheckExclusive(params, "messages", "system", "user"); problems != nil {
 		return problems
 	}
-	for _, name := range []string{"system", "user"} {
-		short, given := params.Get(name)
-		text, isText := short.Str()
-		isEmpty := isText && text == ""
-		if given && !isEmpty {
-			problems = append(problems, schema.Problem{Pointer: "/" + name, Message: bothForms}.
-				WithHint("give %s as one of the messages, {role: %s, content: ...}, or leave messages out", name, name))
-			break
+	if !env.HasOneOf(params, "messages", "user") {
+		return []schema.Problem{schema.Problem{}.WithMessage("there is nothing to say: messages is not given, and user is empty").
+			WithHint("give messages, or user with or without system")}
+	}
+	return append(checkMessages(params, env), checkTools(params, env)...)
+}
+
+// checkMessages finds messages that no model takes, as far as they are known.
+func checkMessages(params value.Value, env calls.LintEnv) (problems []schema.Problem) {
+	messages, isGiven := params.Get("messages")
+	if isGiven && messages.Kind() == value.List && len(messages.List()) == 0 {
+		return []schema.Problem{schema.Problem{}.WithMessage("messages is empty").WithHint("a model needs at least one message")}
+	}
+	for i, v := range messages.List() {
+		at := fmt.Sprintf("/messages/%d", i)
+		if v.Kind() != value.Object || env.IsComputed(at+"/role") { // the schema refuses what is no object
+			continue
+		}
+		m := v.Map()
+		if env.IsComputed(at + "/content") {
+			m = m.Clone()
+			m.Set("content", value.OfString(""))
+		}
+		if err := checkMessage(m); err != nil {
+			problems = append(problems, calls.ProblemOf(at, err))
+		}
+	}
+	return problems
+}
+
+// checkTools finds tools that are no such thing, as far as they are known.
+func checkTools(params value.Value, env calls.LintEnv) (problems []schema.Problem) {
+	tools, _ := params.Get("tools")
+	for i, tool := range tools.List() {
+		at := fmt.Sprintf("/tools/%d", i)
+		if tool.Kind() != value.Object || env.IsComputed(at+"/type") || env.IsComputed(at+"/function/name") {
+			continue
+		}
+		if err := checkTool(tool); err != nil {
+			problems = append(problems, calls.ProblemOf(at, err).WithHint("a tool is {type: function, function: {name, description, parameters}}"))
 		}
 	}
 	return problems
@@ -162,12 +199,6 @@ func (p Params) Validate() error {
 	}
 	if err := ask.CheckExtra(p.Extra); err != nil {
 		return err
-	}
-	for i, tool := range p.Tools {
-		if err := checkTool(value.OfMap(tool)); err != nil {
-			return calls.Errorf(calls.Invalid, "tools/%d: %w", i, err).
-				WithHint("a tool is {type: function, function: {name, description, parameters}}")
-		}
 	}
 	return nil
 }

@@ -18,29 +18,14 @@ var roles = []string{"system", "developer", "user", "assistant", "tool", "functi
 // thinking is the role of notes that in-chat keeps and no model API takes.
 const thinking = "thinking"
 
-// bothForms is what is wrong with messages beside system or user.
-const bothForms = "messages and system or user are two ways to say the same: use one"
-
 // buildMessages returns the messages as they are sent, and warnings about what was left
 // out and what vendors will probably refuse.
 func (p Params) buildMessages() (messages []*value.Map, warnings []wording.Text, err error) {
-	short := p.System != "" || p.User != ""
-	switch {
-	case p.Messages != nil && short:
-		return nil, nil, calls.Errorf(calls.Invalid, bothForms)
-	case p.Messages == nil && p.User == "":
-		return nil, nil, calls.Errorf(calls.Invalid, "there is nothing to say: messages is not given, and user is empty").
-			WithHint("give messages, or user with or without system")
-	case short:
+	if p.Messages == nil { // the short form
 		if p.System != "" {
 			messages = append(messages, value.Pairs("role", "system", "content", p.System))
 		}
 		return append(messages, value.Pairs("role", "user", "content", p.User)), nil, nil
-	}
-	for i, m := range p.Messages {
-		if err := checkMessage(m); err != nil {
-			return nil, nil, calls.Errorf(calls.Invalid, "messages/%d: %w", i, err)
-		}
 	}
 	kept, notes := calls.RepairMessages(p.Messages, nil)
 	dropped := 0

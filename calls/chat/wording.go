@@ -21,7 +21,6 @@ var _ = wording.Add(wording.Catalog{
 	`a tool is {type: function, function: {name, description, parameters}}`:              `工具的格式为 {type: function, function: {name, description, parameters}}`,
 	`give messages, or user with or without system`:                                      `请给出 messages，或给出 user（system 可选）`,
 	`let the step retry, or tell the model in its instructions what to answer`:           `让该步骤重试，或在指令中告诉模型应如何回答`,
-	`messages and system or user are two ways to say the same: use one`:                  `messages 与 system 或 user 的作用相同：只能使用其中一种`,
 	`messages is empty`:                                                                  `messages 为空`,
 	`messages/%d: %s`:                                                                    `messages/%d：%s`,
 	`response_schema: %w`:                                                                `response_schema：%w`,

@@ -9,19 +9,19 @@ import (
 // take. Assistant messages and tool results get their members in the usual order;
 // members of their own, such as reasoning_content, stay. Other roles are passed on
 // as they are.
-func normalizeAppended(i int, m *value.Map) (*value.Map, error) {
+func normalizeAppended(m *value.Map) (*value.Map, error) {
 	_, answersCall := m.Get("tool_call_id")
 	switch r := roleOf(m); {
 	case r == "tool", r == "" && answersCall:
 		if !answersCall {
-			return nil, calls.Errorf(calls.Invalid, "append[%d]: a tool result needs tool_call_id", i).
+			return nil, calls.Errorf(calls.Invalid, "a tool result needs tool_call_id").
 				WithHint("give it the id of the tool call that it answers")
 		}
 		return toolResult(m), nil
 	case r == "assistant":
 		return assistantMessage(m), nil
 	case r == "":
-		return nil, calls.Errorf(calls.Invalid, "append[%d] has no role", i).
+		return nil, calls.Errorf(calls.Invalid, "the message has no role").
 			WithHint("role is assistant or tool")
 	}
 	return m, nil

@@ -122,9 +122,9 @@ func (b *builder) userMessage(ctx context.Context, later []*skill.Skill) (*userW
 func (b *builder) appendedMessages() ([]*value.Map, error) {
 	var tail []*value.Map
 	for i, m := range b.params.Append {
-		normal, err := normalizeAppended(i, m)
+		normal, err := normalizeAppended(m)
 		if err != nil {
-			return nil, err
+			return nil, calls.Errorf(calls.Invalid, "append/%d: %w", i, err)
 		}
 		tail = append(tail, normal)
 	}

@@ -48,6 +48,7 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.Lint = lintParams
+	def.Info.Check = checkParams
 	def.Needs = func(params value.Value) []string {
 		if media, ok := params.Get("media"); ok && (media.IsNull() || len(media.List()) > 0) {
 			return []string{llm.Images}
@@ -106,21 +107,33 @@ func lintSkillNames(params value.Value) (problems []schema.Problem) {
 	return problems
 }
 
-// Validate refuses line breaks in fields of one line: they could fake sections of
+// checkParams refuses line breaks in fields of one line: they could fake sections of
 // the system prompt.
-func (p Params) Validate() error {
-	lines := []struct{ name, text string }{
-		{"channel", p.Channel}, {"chat_id", p.ChatID}, {"workspace", p.Workspace}, {"work_dir", p.WorkDir}, {"builtin_skills", p.BuiltinSkills},
-	}
-	for _, file := range p.BootstrapFiles {
-		lines = append(lines, struct{ name, text string }{"bootstrap_files", file})
-	}
-	for _, line := range lines {
-		if strings.ContainsAny(line.text, "\n\r\v\f\u0085\u2028\u2029") {
-			return calls.Errorf(calls.Invalid, "%s: line breaks are not allowed in it", line.name).WithHint("write it on one line")
+func checkParams(params value.Value, env calls.LintEnv) (problems []schema.Problem) {
+	check := func(pointer string, v value.Value) {
+		if text, _ := v.Str(); strings.ContainsAny(text, "\n\r\v\f\u0085\u2028\u2029") {
+			problems = append(problems, schema.Problem{Pointer: pointer}.WithMessage("line breaks are not allowed in it").WithHint("write it on one line"))
 		}
 	}
-	return nil
+	for _, name := range []string{"channel", "chat_id", "workspace", "work_dir", "builtin_skills"} {
+		v, _ := params.Get(name)
+		check("/"+name, v)
+	}
+	appended, _ := params.Get("append")
+	for i, m := range appended.List() {
+		at := fmt.Sprintf("/append/%d", i)
+		if m.Kind() != value.Object || env.IsComputed(at+"/role") || env.IsComputed(at+"/tool_call_id") {
+			continue
+		}
+		if _, err := normalizeAppended(m.Map()); err != nil {
+			problems = append(problems, calls.ProblemOf(at, err))
+		}
+	}
+	files, _ := params.Get("bootstrap_files")
+	for i, v := range files.List() {
+		check(fmt.Sprintf("/bootstrap_files/%d", i), v)
+	}
+	return problems
 }
 
 // Init notes the time, the language and the tools.

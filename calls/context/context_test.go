@@ -365,7 +365,7 @@ func TestAppend(t *testing.T) {
 	same(t, "messages", pretty(value.Must(out.Messages[1:])), pretty(want))
 	checkParts(t, out)
 	for _, bad := range []string{`[{"role": "tool", "content": "x"}]`, `[{"content": "x"}]`} {
-		_, err := try(t, t.TempDir(), callstest.Now, value.Pairs("append", parse(t, bad)))
+		_, err := callcontext.Definition().New(value.OfMap(value.Pairs("append", parse(t, bad))))
 		if calls.KindOf(err) != calls.Invalid || calls.HintOf(err) == "" {
 			t.Errorf("%s: %v", bad, err)
 		}

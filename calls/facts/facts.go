@@ -66,6 +66,7 @@ known: [The user lives in Lyon.]
 			Answers: []string{`{"facts": ["The user's name is Ann.", "The user cannot eat nuts."], "domain": ["food"]}`},
 		}},
 	})
+	def.Info.Check = ask.CheckSource
 	def.ReadsConversation = calls.ReadsUnlessGiven("text", "messages")
 	def.Texts = []calls.Texts{ask.Texts("facts", texts), ask.RetryTexts()}
 	def.Origins = origins

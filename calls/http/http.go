@@ -30,6 +30,7 @@ func Definition() calls.Definition {
 		return narrowSchema(def.Info.Params, env, params)
 	}
 	def.Lint = lint
+	def.Info.Check = checkParams
 	def.Origins = calls.ParamsAsInput
 	return def
 }

@@ -17,22 +17,24 @@ import (
 // ownHeaders are made by the program, of the URL and the body.
 var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
 
-// Validate checks what the parameters' schema cannot say.
-func (p Params) Validate() error {
-	if p.OpenAPI.IsNull() != (p.Operation == "") {
-		return calls.Errorf(calls.Invalid, "openapi and operation go together: one of them is missing")
+// checkParams finds parameters that lack another one, and headers that the program makes.
+func checkParams(params value.Value, env calls.LintEnv) []schema.Problem {
+	problems := env.CheckTogether(params, "openapi", "operation")
+	if problems == nil && !env.HasOneOf(params, "url", "operation") {
+		problems = []schema.Problem{schema.Problem{}.WithMessage("there is nowhere to send the request").WithHint("give url, or openapi with operation")}
 	}
-	if p.Operation == "" && p.URL == "" {
-		return calls.Errorf(calls.Invalid, "there is nowhere to send the request").WithHint("give url, or openapi with operation")
-	}
-	if _, err := p.timeout(); err != nil {
-		return err
-	}
-	for name := range p.Headers.All() {
+	headers, _ := params.Get("headers")
+	for name := range headers.Map().All() {
 		if slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)) {
-			return calls.Errorf(calls.Invalid, "the header %s is made by the program", name).WithHint("take it out")
+			at := "/headers/" + value.Escape(name)
+			problems = append(problems, schema.Problem{Pointer: at}.WithMessage("the header %s is made by the program", name).WithHint("take it out"))
 		}
 	}
+	return append(problems, env.CheckDuration(params, "timeout", "500ms or 30s")...)
+}
+
+// Validate checks what the parameters' schema cannot say.
+func (p Params) Validate() error {
 	if p.OpenAPI.Kind() == value.Object {
 		_, err := p.findOperation(nil)
 		return err

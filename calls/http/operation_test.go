@@ -424,10 +424,10 @@ paths:
 		{with: "path: {id: ab, a: 1}, query: {city: x}, body: {n: 1}, url: 'https://h/{a}'"},
 		{with: "path: {id: ab}, query: {city: x, dayz: 1, key: k}, body: {n: 1}", want: []string{"/query/dayz?"}},
 		{with: "path: {id: ab, no: 1}, query: {city: x, dayz: 1}, body: {n: 1}", want: []string{"/query/dayz?", "/path/no"}},
-		{with: "path: {id: ab}, query: {city: x, dayz: 1}, body: {n: 1}, timeout: 5y", want: []string{"/query/dayz?", ""}},
+		{with: "path: {id: ab}, query: {city: x, dayz: 1}, body: {n: 1}, timeout: 5y", want: []string{"/timeout", "/query/dayz?"}},
 	} {
 		var got []string
-		for _, p := range httpcall.Definition().Lint(params(t, "{openapi: api.yaml, operation: x, "+c.with+"}"), calls.LintEnv{Dir: dir, Computed: c.computed, IsOpen: c.isOpen}) {
+		for _, p := range httpcall.Definition().CheckParams(params(t, "{openapi: api.yaml, operation: x, "+c.with+"}"), calls.LintEnv{Dir: dir, Computed: c.computed, IsOpen: c.isOpen}) {
 			at := p.Pointer
 			if p.Warning {
 				at += "?"

@@ -18,8 +18,8 @@ import (
 func TestInvalid(t *testing.T) {
 	for with, want := range map[string]string{
 		"{}":                                  "nowhere to send",
-		"{operation: x}":                      "go together",
-		"{openapi: x.yaml}":                   "go together",
+		"{operation: x}":                      "it goes together with openapi",
+		"{openapi: x.yaml}":                   "it goes together with operation",
 		"{url: http://h, timeout: 30}":        "want string",
 		"{url: http://h, timeout: soon}":      `invalid duration "soon"`,
 		"{url: http://h, timeout: -1s}":       "invalid duration",
@@ -67,19 +67,19 @@ func TestInvalid(t *testing.T) {
 
 func TestLint(t *testing.T) {
 	for with, want := range map[string]string{
-		"{url: http://h, query: null, headers: {Host: null}}":    "the header Host is made by the program (take it out)",
+		"{url: http://h, query: null, headers: {Host: null}}":    "/headers/Host: the header Host is made by the program (take it out)",
 		"{openapi: {openapi: 3.1.0}, operation: x, query: null}": `/operation: there is no operation "x": the document has none`,
-		"{url: http://h, timeout: 5y}":                           `timeout: invalid duration "5y" (use 500ms or 30s)`,
+		"{url: http://h, timeout: 5y}":                           `/timeout: invalid duration "5y" (use 500ms or 30s)`,
 		"{openapi: x.yaml, operation: x, query: null}":           "",
-		"{query: {}}":                          "",
+		"{query: {}}":                          "there is nowhere to send the request (give url, or openapi with operation)",
 		"{url: null}":                          "",
 		"{url: 5}":                             "",
-		"{operation: x}":                       "openapi and operation go together: one of them is missing",
+		"{operation: x}":                       "/operation: it goes together with openapi, which is missing (give both, or none)",
 		"{url: http://h}":                      "",
 		"{timeout: null, url: http://x}":       "",
 		"{url: \"ftp://x/{a}\", path: {a: 1}}": "/url: the url must begin with http:// or https:// and a host",
 	} {
-		if got := schema.Problems(httpcall.Definition().Lint(params(t, with), calls.LintEnv{})).Error(); got != want {
+		if got := schema.Problems(httpcall.Definition().CheckParams(params(t, with), calls.LintEnv{Computed: []string{"/query", "/headers/Host", "/timeout", "/url"}})).Error(); got != want {
 			t.Errorf("%s: %s", with, got)
 		}
 	}

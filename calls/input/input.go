@@ -14,6 +14,7 @@ import (
 	"iter"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -33,6 +34,7 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.Lint = lint
+	def.Info.Check = checkParams
 	def.Origins = inputOrigins
 	def.ReadsConversation = readsConversation
 	def.Texts = []calls.Texts{configTexts()}
@@ -67,14 +69,20 @@ func promptPieces(pointer string, params value.Value) (pieces []calls.PromptPiec
 	return pieces
 }
 
-// Validate refuses parameters that contradict each other.
+// checkParams finds parameters that contradict each other.
+func checkParams(params value.Value, env calls.LintEnv) []schema.Problem {
+	problems := env.CheckExclusive(params, "config", "config_path")
+	given, _ := params.Get("strict")
+	policy, _ := params.Get("on_invalid")
+	isStrict, _ := given.Bool()
+	if word, _ := policy.Str(); isStrict && word == "default" {
+		problems = append(problems, schema.Problem{Pointer: "/on_invalid"}.WithMessage("strict and on_invalid: default contradict each other").WithHint("leave one out"))
+	}
+	return problems
+}
+
+// Validate refuses a wrong config in a strict prompt.
 func (p Params) Validate() error {
-	if p.Config.config != nil && p.ConfigPath != "" {
-		return calls.Errorf(calls.Invalid, "config and config_path are both given").WithHint("leave one out")
-	}
-	if p.Strict && p.OnInvalid == "default" {
-		return calls.Errorf(calls.Invalid, "strict and on_invalid: default contradict each other").WithHint("leave one out")
-	}
 	if p.Strict && p.Config.config != nil && len(p.Config.warnings) > 0 {
 		return calls.Errorf(calls.Invalid, "%w", underPointer("/config", p.Config.warnings)).WithHint("correct it, or leave strict out")
 	}

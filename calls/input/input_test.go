@@ -225,7 +225,7 @@ me 1970-01-01 00:00> old
 
 func TestWrongParameters(t *testing.T) {
 	for name, c := range map[string]struct{ with, want string }{
-		"both":              {"config: {context_template: []}\nconfig_path: x", "config and config_path are both given"},
+		"both":              {"config: {context_template: []}\nconfig_path: x", "config and config_path are two ways to say the same"},
 		"keyed template":    {"config: {context_template: {main: []}}", "/context_template: want array, got object"},
 		"no template":       {"config: {settings: {}}", "/config/context_template: the required property"},
 		"segment":           {"config: {context_template: [{module_name: a, segments: [{type: image, value: x}]}]}", "/config/context_template/0/segments/0/type"},

@@ -45,7 +45,6 @@ var _ = wording.Add(wording.Catalog{
 	"want a string, an object with text or content, or [text, score], got %s":         "应为字符串、含 text 或 content 的对象，或 [text, score]，实为%s",
 	"want true or false, got %s":                                                      "应为 true 或 false，实为%s",
 	"write it without quotes":                                                         "请去掉引号",
-	`config and config_path are both given`:                                           `同时给出了 config 和 config_path`,
 	`correct config_path, or leave strict out to use the default template`:            `请更正 config_path，或去掉 strict 以使用默认模板`,
 	`correct it, or leave strict out`:                                                 `请更正，或去掉 strict`,
 	`correct the file, or set on_invalid: default to go on with the default template`: `请更正文件，或设置 on_invalid: default 以使用默认模板继续`,

@@ -88,5 +88,5 @@ func ExampleExtended() {
 	fmt.Println(err, calls.HintOf(err))
 	// Output:
 	// <nil>
-	// unknown stage "stok" did you mean "stock"?
+	// stages/0: unknown stage "stok" did you mean "stock"?
 }

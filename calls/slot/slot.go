@@ -20,6 +20,7 @@ package slot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -68,6 +69,7 @@ func Extended(kit Kit) calls.Definition {
 		doc = processor.ExpandFormats(doc, kit.Formats)
 		return append(schema.InvalidAt("/current_schema", doc), schema.LintAt("/current_schema", doc, env.IsComputed)...)
 	}
+	def.Info.Check = kit.checkStages
 	def.ReadsConversation = func(params value.Value) bool {
 		stages, isGiven := params.Get("stages")
 		isCheck := isGiven && stages.Kind() == value.List && len(stages.List()) == 0
@@ -87,19 +89,28 @@ func Extended(kit Kit) calls.Definition {
 	return def
 }
 
-// Validate compiles the schema and looks up the stages.
-func (p Params) Validate() error {
-	names := slices.Sorted(maps.Keys(p.kit.Strategies))
-	for _, stage := range p.Stages {
-		if _, ok := p.kit.Strategies[stage]; ok {
+// checkStages looks up the stages.
+func (k *Kit) checkStages(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
+	names := slices.Sorted(maps.Keys(k.Strategies))
+	stages, _ := params.Get("stages")
+	for i, v := range stages.List() {
+		stage, isText := v.Str()
+		if _, isKnown := k.Strategies[stage]; isKnown || !isText {
 			continue
 		}
-		err := calls.Errorf(calls.Invalid, "unknown stage %q", stage)
+		p := schema.Problem{Pointer: fmt.Sprintf("/stages/%d", i)}.WithMessage("unknown stage %q", stage)
 		if hint := value.DidYouMean(stage, names); hint != "" {
-			return err.WithHint("%s", hint)
+			p.Hint = hint
+		} else {
+			p = p.WithHint("stages are %s", strings.Join(names, ", "))
 		}
-		return err.WithHint("stages are %s", strings.Join(names, ", "))
+		problems = append(problems, p)
 	}
+	return problems
+}
+
+// Validate compiles the schema.
+func (p Params) Validate() error {
 	_, err := p.newProcessor()
 	return err
 }

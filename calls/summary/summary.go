@@ -63,6 +63,7 @@ max_words: 50
 			Answers: []string{"The user wants the flight to Lyon on Friday at 18:05, with a window seat."},
 		}},
 	})
+	def.Info.Check = ask.CheckSource
 	def.ReadsConversation = calls.ReadsUnlessGiven("text", "messages")
 	def.Texts = []calls.Texts{ask.Texts("summary", texts)}
 	def.Origins = inputOrigins

@@ -236,7 +236,7 @@ steps: [{id: a, call: input, with: {config_path: ../conf.jsonc}}]
   - {id: a, call: chat, with: {messages: "{{ history }}", system: "{{ question }}"}}
   - {id: b, call: chat, with: {messages: [{role: user, content: x}], user: ""}}
 `, []string{
-			`flow.yaml:2:67: system: messages and system or user are two ways to say the same: use one (give system as one of the messages, {role: system, content: ...}, or leave messages out)`,
+			`flow.yaml:2:67: system: messages and system are two ways to say the same: use one (leave one of the two out)`,
 		}},
 		"a dollar sign": {`steps:
   - {id: a, call: chat, with: {user: "${{ question }}", system: "costs ${{ question }}", model: "$ {{ question }}"}}

@@ -31,7 +31,7 @@ func (u *unit) lintParams(s *stepUnit) {
 	if s.Call == CallFlow {
 		problems = append(problems, u.lintSubFlow(s, v, holes)...)
 	}
-	if s.Def.Lint != nil && v.Kind() == value.Object {
+	if v.Kind() == value.Object {
 		problems = append(problems, u.askCall(s, with, holes)...)
 	}
 	good := !slices.ContainsFunc(problems, func(p paramProblem) bool { return !p.Warning })
@@ -97,7 +97,7 @@ func (u *unit) askCall(s *stepUnit, with *Param, holes []hole) (problems []param
 		env.Computed = append(env.Computed, h.pointer)
 		env.Beginnings[h.pointer] = h.beginning
 	}
-	problems = paramProblems(s.Def.Lint(with.Written(), env))
+	problems = paramProblems(s.Def.CheckParams(with.Written(), env))
 	if s.EnableFilling { // a name that is not there may be filled in
 		problems = slices.DeleteFunc(problems, func(p paramProblem) bool { return p.Keyword == calls.UndefinedName })
 	}
