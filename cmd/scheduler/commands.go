@@ -21,6 +21,7 @@ scheduler runs flows: YAML files made of calls (input, context, in-chat, chat ..
 that put a prompt together, ask a model, and can tell where every piece of the
 prompt came from.`),
 		Example: strings.Trim(`
+  scheduler demo
   scheduler init my-app && cd my-app
   scheduler run flows/hello.yaml --question "Who are you?"
   scheduler run flows/hello.yaml --explain

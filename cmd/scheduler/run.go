@@ -73,6 +73,10 @@ run waits for input (the message says for what, and how to go on), 130 interrupt
   scheduler run flow.yaml --json | jq -c 'select(.type == "step.finished")'`, "\n"),
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && f.show.explain != lastPrompt && strings.ContainsAny(args[1], " ?？") {
+				return usageError(calls.Errorf(calls.Invalid, "want one argument, got %q and %q", args[0], args[1]).
+					WithHint("a question goes after its flag: --question %s", terminal.ShellQuote(args[1])))
+			}
 			path, err := f.show.splitArgs(args)
 			if err != nil {
 				return err

@@ -153,6 +153,7 @@ var _ = wording.Add(wording.Catalog{
 	"want runs, or flags that pick some: --state, --flow, --label": "应给出运行，或用于选择运行的选项：--state、--flow、--label",
 	"%s (child of %s)": "%s（%s 的子运行）",
 	"unknown help topic %q: want a command, flow, or a topic of scheduler help docs":                                    "未知的帮助主题 %q：应为某个命令、flow，或 scheduler help docs 列出的主题",
+	"a question goes after its flag: --question %s":                                                                     "问题写在选项之后：--question %s",
 	"want one argument, got %q and %q":                                                                                  "应有一个参数，实有 %q 和 %q",
 	"what shall be imported? give a directory, or --jsonl FILE":                                                         "要导入什么？请给出目录，或 --jsonl 文件",
 	"what shall be searched? give a QUERY, or --jsonl FILE":                                                             "要搜索什么？请给出 QUERY，或 --jsonl 文件",

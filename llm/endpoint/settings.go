@@ -57,7 +57,7 @@ func (s *Settings) APIKey() (string, error) {
 	}
 	key, ok := os.LookupEnv(s.APIKeyEnv)
 	if !ok {
-		return "", wording.Errorf("the provider %q takes its key from the environment variable %s, which is not set", s.Name, s.APIKeyEnv)
+		return "", wording.Errorf("the provider %q takes its key from the environment variable %s, which is not set (export %s=...)", s.Name, s.APIKeyEnv, s.APIKeyEnv)
 	}
 	return key, nil
 }

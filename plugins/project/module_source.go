@@ -10,7 +10,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-var releaseVersion = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
+// releaseVersion matches the version of a release: 0.1.0 in its archives, v0.1.0 as go install and the tag have it.
+var releaseVersion = regexp.MustCompile(`^v?(\d+\.\d+\.\d+)$`)
 
 // ChooseModule sets what a plugin in Go builds with; for other languages it does nothing.
 // That is the source folder named source, else the release version, else a source folder
@@ -31,8 +32,8 @@ func (o *Options) ChooseModule(version, source string) error {
 		o.Replace = full
 		return nil
 	}
-	if releaseVersion.MatchString(version) {
-		o.Version = version
+	if release := releaseVersion.FindStringSubmatch(version); release != nil {
+		o.Version = "v" + release[1]
 		return nil
 	}
 	o.Replace = findModuleRoot()

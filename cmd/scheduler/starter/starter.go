@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	examples "github.com/callnode/scheduler"
@@ -19,7 +20,7 @@ import (
 	"github.com/callnode/scheduler/skills"
 )
 
-//go:embed all:common all:hello all:chat all:lorebook all:demo
+//go:embed all:common all:hello all:chat all:lorebook all:demo desk
 var folders embed.FS
 
 // Template is a project that can be written.
@@ -33,7 +34,6 @@ type Template struct {
 
 	folders  []string // of this package
 	examples []string // flows of the example flows, for example support
-	settings string   // added to scheduler.yaml
 }
 
 // Default is the template that is written if none is chosen.
@@ -44,7 +44,7 @@ func List() []Template {
 	return []Template{
 		{Name: Default, Summary: wording.Say("one question, one answer"), Run: []string{"run", "flows/hello.yaml", "--explain"}, folders: []string{"hello"}},
 		{Name: "chat", Summary: wording.Say("a chat that remembers its users"), Run: []string{"run", "flows/chat.yaml", "--replay", "--explain"}, folders: []string{"chat"}},
-		{Name: "desk", Summary: wording.Say("a support desk: asks for the order number, looks orders up, refunds"), Run: []string{"run", "flows/support.yaml", "--replay", "--explain"}, examples: []string{"support"}, settings: deskSettings},
+		{Name: "desk", Summary: wording.Say("a support desk: asks for the order number, looks orders up, refunds"), Run: []string{"run", "flows/support.yaml", "--replay", "--explain"}, folders: []string{"desk"}, examples: []string{"support"}},
 		{Name: "lorebook", Summary: wording.Say("a role play with a lorebook"), Run: []string{"run", "flows/lorebook.yaml", "--replay", "--explain"}, folders: []string{"lorebook"}},
 	}
 }
@@ -56,9 +56,6 @@ const DemoFlow = "flows/quickstart.yaml"
 func Demo() Template {
 	return Template{Name: "demo", folders: []string{"chat", "demo"}, examples: []string{"quickstart"}}
 }
-
-// deskSettings lets the desk reach its server of orders, which is on this machine.
-const deskSettings = "http:\n  allow_hosts: [\"127.0.0.1:8480\"]    # the server of flows/support/orders.json\n"
 
 // Names returns the names of the templates.
 func Names() []string {
@@ -96,6 +93,11 @@ func (t Template) Files() ([]File, error) {
 			}
 			content, err := fs.ReadFile(source, name)
 			inside := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
+			if inside == "settings.yaml" { // more settings of the template
+				at := slices.IndexFunc(files, func(f File) bool { return f.Name == "scheduler.yaml" })
+				files[at].Content = append(files[at].Content, content...)
+				return err
+			}
 			if inside == "gitignore" { // a real .gitignore would hide files of this repository
 				inside = ".gitignore"
 			}
@@ -116,9 +118,6 @@ func (t Template) Files() ([]File, error) {
 	}
 	wrong = append(wrong, add(skills.Files, ".", ".agents/skills", every))
 	for i := range files {
-		if files[i].Name == "scheduler.yaml" {
-			files[i].Content = append(files[i].Content, t.settings...)
-		}
 		files[i].Content = schemaLine.ReplaceAll(files[i].Content, []byte("${1}schemas/"))
 	}
 	return files, errors.Join(wrong...)
