@@ -27,6 +27,7 @@ var _ = wording.Add(wording.Catalog{
 	"the step %s reads %s, which other machines may not have (put it into the folder of the project)": "步骤 %s 要读取 %s，其他机器可能没有它（请放入项目的文件夹）",
 	"no machine could carry the run out for %s: %s":                                                   "在 %s 内没有机器能执行该运行：%s",
 	"give a machine what is missing; then resume the run":                                             "请给一台机器补上所缺的内容，然后恢复该运行",
+	"it was taken up in vain":                                                                         "接手未成功",
 	"the run was taken up %d times, and no step has finished: it is given up":                         "运行被接手了 %d 次，但没有步骤完成：不再尝试",
 	"the log of the server tells why; then resume the run":                                            "服务器的日志说明了原因；之后可恢复运行",
 	"%d more warnings were left out":                                                                  "另有 %d 条警告未显示",

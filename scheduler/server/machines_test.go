@@ -1,0 +1,99 @@
+package server_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/fleet"
+	"github.com/callnode/scheduler/scheduler/journal"
+	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/server"
+	"github.com/callnode/scheduler/scheduler/server/store"
+)
+
+// Who operates the server learns which machines were at a run, what they lack, and who is there; a user learns only that the run waits.
+func TestMachinesAreForOperators(t *testing.T) {
+	dir := t.TempDir()
+	j, err := journalsqlite.Open(t.Context(), dir, journalsqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]string{journal.LabelOrigin: "api", journal.LabelOwner: "bo", journal.LabelRunsOn: "temporal"}
+	for run, ends := range map[string][]journal.EventType{"waits": nil, "over": {journal.FlowFinished}} {
+		log, err := j.Begin(t.Context(), &journal.RunHeader{
+			ID: run, Flow: "echo", File: filepath.Join(dir, "flows", "echo.yaml"), Text: journal.FlowText{Source: []byte(flows["echo.yaml"])}, Labels: labels, StartedAt: time.Now(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := []*journal.Event{{Type: journal.FlowStarted, Data: &journal.Data{Flow: "echo", Worker: &journal.Process{Host: "zq9host", PID: 7, Version: "v1"}}}}
+		for _, end := range ends {
+			events = append(events, &journal.Event{Type: end})
+		}
+		for i, e := range events {
+			e.Run, e.Seq, e.Time = run, int64(i+1), time.Now()
+		}
+		if err := log.Append(t.Context(), events...); err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, dir, nil, func(o *server.Options) { o.Queue = "usual" })
+	err = f.store.PutWorker(t.Context(), &fleet.Worker{
+		ID: "w", Kind: fleet.RunWorker, Host: "zq9host", PID: 7, State: fleet.Working, Queues: []fleet.Queue{{Name: "usual", Slots: 1}},
+		Left: []fleet.Left{{Run: "waits", Reason: wording.Same("it lacks zq9plugin"), At: time.Now()}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator, bo := f.token("", store.Admin), f.token("bo", store.Admin)
+	for _, tt := range []struct {
+		path    string
+		isWords bool // about why it waits
+		header  []string
+	}{
+		{path: "/api/v1/runs/waits", isWords: true},
+		{path: "/api/v1/runs/over"},
+		{path: "/api/v1/runs/over/events"},
+		{path: "/api/v1/runs/over/events?view=brief"},
+		{path: "/api/v1/runs/over/events", header: []string{"Accept", "text/event-stream"}},
+	} {
+		ours, theirs := f.do(operator, "GET", tt.path, "", tt.header...), f.do(bo, "GET", tt.path, "", tt.header...)
+		if ours.status != http.StatusOK || !strings.Contains(ours.text, "zq9host") {
+			t.Errorf("%s: the operator gets %d %s", tt.path, ours.status, ours.text)
+		}
+		if theirs.status != http.StatusOK || strings.Contains(theirs.text, "zq9") {
+			t.Errorf("%s: the user gets %d %s", tt.path, theirs.status, theirs.text)
+		}
+		if !tt.isWords {
+			continue
+		}
+		if got := ours.at("/waits_because/code") + ": " + ours.at("/waits_because/text"); got != "missing: process 7 on zq9host cannot carry it out: it lacks zq9plugin" {
+			t.Errorf("the operator reads %s", got)
+		}
+		if got := theirs.at("/waits_because/text"); got != "no machine is there that can carry it out" {
+			t.Errorf("the user reads %s", got)
+		}
+	}
+	if r := f.do(operator, "GET", "/api/v1/workers", ""); r.status != http.StatusOK || !strings.Contains(r.text, `"kind":"server"`) || !strings.Contains(r.text, "zq9host") {
+		t.Errorf("the workers: %d %s", r.status, r.text)
+	}
+	metrics := f.do(operator, "GET", "/metrics", "").text
+	for _, want := range []string{
+		`scheduler_queued_runs{queue="usual"} 1`, `scheduler_running_runs{queue="usual"} 0`, `scheduler_queued_runs{queue="local"} 0`,
+		`scheduler_slots{queue="local"} 8`, `scheduler_slots_used{queue="local"} 0`, `scheduler_queue_oldest_seconds{queue="usual"} `,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+}
