@@ -40,6 +40,8 @@ func TestWhyWaiting(t *testing.T) {
 		{name: "lost", workers: []*fleet.Worker{worker("a", "gpu", 0, fleet.Lost)}, code: fleet.NoWorker, en: "no worker is there for the queue gpu (process 7 on a was lost at 2026-11-28 12:00:00)"},
 		{name: "no server", queue: fleet.LocalQueue, code: fleet.NoWorker, en: "no server runs that carries it out"},
 		{name: "busy", workers: []*fleet.Worker{worker("a", "gpu", 2, fleet.Working), worker("b", "gpu", 2, fleet.Working)}, code: fleet.Busy, en: "all slots of the queue gpu are busy (4 of 4)", zh: "队列 gpu 的名额已全部占用（4/4）"},
+		{name: "servers are busy", queue: fleet.LocalQueue, workers: []*fleet.Worker{worker("a", fleet.LocalQueue, 2, fleet.Working)}, code: fleet.Busy, en: "all slots of the servers are busy (2 of 2)", zh: "服务器的名额已全部占用（2/2）"},
+		{name: "a server is free", queue: fleet.LocalQueue, workers: []*fleet.Worker{worker("a", fleet.LocalQueue, 1, fleet.Working)}, code: fleet.Turn, en: "a server is about to take it", zh: "服务器即将接手"},
 		{name: "one is free", workers: []*fleet.Worker{worker("a", "gpu", 2, fleet.Working), worker("b", "gpu", 1, fleet.Working)}, code: fleet.Turn, en: "a worker of the queue gpu is about to take it"},
 		{name: "its user is busy", workers: []*fleet.Worker{busyUser}, byUser: 1, code: fleet.UserBusy, en: "its user has as many runs at work as one user may (1)"},
 		{name: "its user is not", workers: []*fleet.Worker{busyUser}, code: fleet.Turn, en: "a worker of the queue gpu is about to take it"},

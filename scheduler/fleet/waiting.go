@@ -54,7 +54,11 @@ func WhyWaiting(run, queue string, workers []*Worker, byUser int) *Reason {
 	if len(taking) == 0 {
 		return noWorkerReason(queue, lost)
 	}
+	isLocal := queue == LocalQueue
 	r := &Reason{Code: Turn, Queue: queue, Text: wording.Say("a worker of the queue %s is about to take it", queue)}
+	if isLocal {
+		r.Text = wording.Say("a server is about to take it")
+	}
 	used, slots, perUser := 0, 0, 0
 	var left []Left
 	var by *Worker
@@ -68,6 +72,8 @@ func WhyWaiting(run, queue string, workers []*Worker, byUser int) *Reason {
 	switch {
 	case len(left) == len(taking):
 		return leftReason(queue, by, left)
+	case used >= slots && isLocal:
+		r.Code, r.Text = Busy, wording.Say("all slots of the servers are busy (%d of %d)", used, slots)
 	case used >= slots:
 		r.Code, r.Text = Busy, wording.Say("all slots of the queue %s are busy (%d of %d)", queue, used, slots)
 	case perUser > 0 && byUser >= perUser:
