@@ -137,7 +137,7 @@ func TestProgress(t *testing.T) {
 		if !strings.Contains(text, `"progress":{"done":1,"total":1,"tokens":`) {
 			t.Errorf("the run that is over: %s", text)
 		}
-		if !strings.Contains(text, `"progress":{"done":0,"total":2,"tokens":0,"needs":["place/city","place/days"]}`) {
+		if !strings.Contains(text, `"progress":{"done":0,"total":2,"tokens":0,"needs":["place/city","place/days"],"asks":"What is the town?"}`) {
 			t.Errorf("the run that waits: %s", text)
 		}
 	}

@@ -14,6 +14,7 @@ type Progress struct {
 	Total  int      `json:"total" doc:"How many steps the flow has, as far as it is known."`
 	Tokens int      `json:"tokens" doc:"What models have read and written."`
 	Needs  []string `json:"needs,omitempty" doc:"What the run waits for: steps with JSON pointers, place/city."`
+	Asks   string   `json:"asks,omitempty" doc:"The question of the run that waits, in words."`
 }
 
 // maxProgress bounds the runs whose progress is kept.
@@ -60,6 +61,9 @@ func progressOf(state *journal.RunState) *Progress {
 		case journal.StepStatusFinished, journal.StepStatusSkipped, journal.StepStatusFailed, journal.StepStatusCancelled:
 			p.Done++
 		}
+	}
+	if len(state.Waiting) > 0 {
+		p.Asks = state.Waiting[0].Question
 	}
 	for _, w := range state.Waiting {
 		required, _ := w.RemainingSchema.Get("required")

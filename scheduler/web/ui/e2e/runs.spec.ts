@@ -50,7 +50,7 @@ test("a row has the question, the reply and the cost of a run, and can be found 
   await page.goto("/runs?q=GREEN+tea");
   const row = page.getByRole("row").filter({ has: page.locator(`a[href="/runs/${run}"]`) });
   await expect(row).toContainText("Six boxes of green tea");
-  await expect(row).toContainText("needs order/city");
+  await expect(row).toContainText("What is the town that it goes to?");
   await expect(row).toContainText("API");
   const counts = page.locator(".hours figcaption");
   await expect(counts).toContainText(/\d+ runs? in 24 hours, 0 failed/);

@@ -1668,6 +1668,8 @@ export interface components {
             version?: string;
         };
         Progress: {
+            /** @description The question of the run that waits, in words. */
+            asks?: string;
             /**
              * Format: int64
              * @description How many steps of the flow are over.

@@ -10,13 +10,13 @@ interface Said {
 }
 
 /** Context shows the talk before a question: the turns of the session, the user's question, and what the run has said. */
-export function Context({ info, spoken }: { info: Run; spoken: string }) {
+export function Context({ info, spoken, label }: { info: Run; spoken: string; label?: string }) {
   const t = useText();
   const earlier = useLoad((signal) => loadEarlier(info, signal), [info.run]);
   const said = [...(earlier.data ?? []), ...saidBy(info, true), ...(spoken ? [{ mine: false, text: spoken }] : [])];
   if (!said.length) return null;
   return (
-    <ol className="talk before" aria-label={t("inbox.before")}>
+    <ol className="talk before" aria-label={label ?? t("inbox.before")}>
       {said.map((one, i) => (
         <li key={i} className={one.mine ? "said mine" : "said"}>{one.mine && <span className="sr">{t("inbox.user_said")}</span>}<pre>{one.text}</pre></li>
       ))}

@@ -14,6 +14,7 @@ import { formatDuration } from "../format.ts";
 import { AsUser, useAsUser } from "../forms/as-user.tsx";
 import { useText } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
+import { Said } from "../run/said.tsx";
 import { ProblemCount } from "./flows.tsx";
 import "./flow.css";
 
@@ -62,7 +63,7 @@ function FlowScreen({ flow, onSaved }: { flow: FlowBody; onSaved(): void }) {
         <div className="pane">
           <Tabs tabs={views.map((id) => ({ id, title: t(`flow.${id}`) }))} value={view} onChange={(one) => setView(one)} label={t("flow.steps")}>
             {view === "graph" && graph.data && <Graph graph={graph.data} inside={inside} onInside={setInside} selected={selected} onSelect={choose} label={t("flow.graph")} />}
-            {view === "graph" && graph.data === null && <Empty title={t("flow.no_graph")} />}
+            {view === "graph" && graph.data === null && <Empty title={t("flow.no_graph")}><Link href={`/flows/${flow.flow}?tab=source`}>{t("flows.mend")}</Link></Empty>}
             {view === "graph" && graph.error && <ErrorBox error={graph.error} retry={graph.reload} />}
             {view === "table" && <Steps steps={flow.steps} onSelect={choose} />}
             {view === "preview" && (
@@ -150,7 +151,7 @@ function RunForm({ flow, from }: { flow: FlowBody; from?: Schemas["RunBody"] }) 
     }
   };
   if (!hasScope(me, "runs:write")) return <p>{t("flow.no_run_scope")}</p>;
-  if (flow.errors > 0) return <Empty title={t("flow.broken")} />;
+  if (flow.errors > 0) return <Empty title={t("flow.broken")}><Link href={`/flows/${flow.flow}?tab=source`}>{t("flows.mend")}</Link></Empty>;
   return (
     <SchemaForm
       name={name} schema={flow.inputs ?? { type: "object", properties: {} }} values={values} faults={faultsOf(error)} disabled={busy}
@@ -176,22 +177,23 @@ function faultsOf(error?: Error): Faults {
 
 function History({ flow }: { flow: FlowBody }) {
   const t = useText();
-  const runs = usePages<Schemas["RunItem"]>((cursor, signal) => api.get("/api/v1/runs", { query: { flow: flow.name ?? flow.flow, cursor }, signal }), [flow.flow]);
+  const runs = usePages<Schemas["RunItem"]>((cursor, signal) => api.get("/api/v1/runs", { query: { flow: flow.name ?? flow.flow, view: "live", cursor }, signal }), [flow.flow]);
   useFreshList(runs.reload, (item) => item.flow === (flow.name ?? flow.flow));
   const columns: Column<Schemas["RunItem"]>[] = [
     { id: "state", title: t("runs.state"), width: "8rem", cell: (r) => <StateBadge state={r.queued ? "queued" : r.state} /> },
-    { id: "run", title: t("flow.run_id"), width: "minmax(6rem, 1fr)", cell: (r) => <Link href={`/runs/${r.run}`}>{r.run.slice(-12)}</Link> },
+    { id: "flow", title: t("flow.run_id"), width: "4.5rem", cell: (r) => <Link href={`/runs/${r.run}`} className="row-link">{r.run.slice(-6)}</Link> },
+    { id: "said", title: t("runs.said"), width: "minmax(6rem, 1fr)", cell: (r) => <Said run={r} /> },
     { id: "started", title: t("runs.started"), width: "7rem", cell: (r) => <Ago time={r.started_at} /> },
     { id: "time", title: t("runs.duration"), width: "5.5rem", align: "end", cell: (r) => (r.last_seq ? formatDuration(Date.parse(r.updated_at) - Date.parse(r.started_at)) : "") },
   ];
   if (runs.error) return <ErrorBox error={runs.error} retry={runs.reload} />;
-  if (!runs.items.length) return runs.loading ? <Loading /> : <Empty title={t("flow.no_runs")} />;
-  return <Table label={t("flow.tab_history")} columns={columns} rows={runs.items} keyOf={(r) => r.run} hasMore={runs.hasMore} onEnd={runs.loadMore} />;
+  if (!runs.items.length) return runs.loading ? <Loading /> : <Empty title={t("flow.no_runs")}><Link href={`/flows/${flow.flow}?tab=run`}>{t("flow.run_it")}</Link></Empty>;
+  return <Table cards label={t("flow.tab_history")} columns={columns} rows={runs.items} keyOf={(r) => r.run} hasMore={runs.hasMore} onEnd={runs.loadMore} />;
 }
 
 function Triggers({ flow }: { flow: FlowBody }) {
   const t = useText();
-  if (flow.errors > 0 && !flow.triggers.length) return <Empty title={t("flow.broken_triggers")} />;
+  if (flow.errors > 0 && !flow.triggers.length) return <Empty title={t("flow.broken_triggers")}><Link href={`/flows/${flow.flow}?tab=source`}>{t("flows.mend")}</Link></Empty>;
   if (!flow.triggers.length) return <Empty title={t("flow.no_triggers")}><p>{t("flow.no_triggers_text")} <code>triggers:</code></p></Empty>;
   return (
     <table className="plain">

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useParams, useSearchParams } from "wouter";
 import { Ago, Empty, ErrorBox, Loading, RunError, StateBadge, Tabs, useTitle, type State } from "../components/common.tsx";
 import { Graph, flowAround, flowInside, type NodeState } from "../components/graph.tsx";
+import { Context } from "../forms/context.tsx";
 import { WaitsFor } from "../forms/why.tsx";
 import { formatCost, formatDuration, formatJSON } from "../format.ts";
 import { useText } from "../i18n.ts";
@@ -11,6 +12,7 @@ import { Log } from "../run/log.tsx";
 import { StepTable, Timeline } from "../run/step-list.tsx";
 import { StepPanel, panelTabs, type PanelTab } from "../run/step-panel.tsx";
 import { shownState, type StepState } from "../run/state.ts";
+import "./chat.css";
 import "./run.css";
 
 type View = "graph" | "table" | "timeline";
@@ -148,7 +150,7 @@ function WholeRun({ run, unknown, onSelect }: { run: FollowedRun; unknown?: stri
       {unknown && <p className="hint">{t("run.unknown_step", { step: unknown })}</p>}
       {error && <RunError error={error} />}
       {isWaiting(run) && <WaitsFor waiting={info.waiting ?? []} onSelect={onSelect} />}
-      {(info.reply ?? run.state.reply) && <pre className="block">{info.reply ?? run.state.reply}</pre>}
+      <Context info={info} spoken="" label={t("chat.talk")} />
       {run.state.warnings.length > 0 && (
         <section><h3>{t("run.warnings")}</h3><ul className="warnings">{run.state.warnings.map((w, i) => <li key={i}><code>{w.step}</code> {w.text}</li>)}</ul></section>
       )}

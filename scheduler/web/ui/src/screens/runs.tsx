@@ -10,6 +10,7 @@ import { formatCost, formatDuration, formatNumber } from "../format.ts";
 import { useText, type Key, type Translate } from "../i18n.ts";
 import { useMe } from "../me.ts";
 import { Hours } from "../run/hours.tsx";
+import { Said } from "../run/said.tsx";
 import "./runs.css";
 
 type Run = Schemas["RunItem"];
@@ -137,32 +138,6 @@ const origins = ["api", "cli", "mcp", "openai", "trigger"];
 
 function originOf(r: Run, t: Translate): string {
   return origins.includes(r.origin ?? "") ? t(`runs.origin_${r.origin}` as Key) : r.origin ?? "";
-}
-
-/** Said is the question of a run, and below it the reply, the error, or how far the run has come. */
-function Said({ run }: { run: Run }) {
-  const { question, reply, error } = run.summary ?? {};
-  return (
-    <div className="said-lines">
-      {question && <div title={question}>{question}</div>}
-      <div className="hint" title={reply ?? error}>
-        {run.progress ? <ProgressLine run={run} /> : reply ?? (error && <span className="run-error">{error}</span>)}
-      </div>
-    </div>
-  );
-}
-
-function ProgressLine({ run }: { run: Run }) {
-  const t = useText();
-  const p = run.progress!;
-  const needs = p.needs ?? [];
-  if (run.state === "waiting" && needs.length) return <span title={needs.join(", ")}>{t("runs.needs", { names: needs.join(", ") })}</span>;
-  return (
-    <span className="progress">
-      <progress max={p.total || 1} value={p.done} aria-label={t("runs.progress_of", { done: p.done, total: p.total })} data-state={run.state} />
-      <span>{p.done}/{p.total}</span>
-    </span>
-  );
 }
 
 function FilterBar({ filters, owners, isBound, onChange, onClear }: { filters: Filters; owners: string[]; isBound: boolean; onChange(name: string, value: string): void; onClear(): void }) {
