@@ -1,6 +1,9 @@
 package llm
 
-import "encoding/json"
+import (
+	"context"
+	"encoding/json"
+)
 
 // Counter counts the tokens of a text. Implementations are in llm/tokens; all
 // are safe for concurrent use.
@@ -16,6 +19,21 @@ type ImageCounter interface {
 	// CountImage returns the number of tokens of an image by its address, which may be a
 	// data URL, and the detail that the message asks for: low, high, auto or "".
 	CountImage(url, detail string) int
+}
+
+// BoundCounter is a [Counter] that can stop: a text of 10 MB without a blank takes it seconds.
+type BoundCounter interface {
+	Counter
+	// Bound returns the counter with a context. When that ends, texts are no longer counted but estimated by their length.
+	Bound(ctx context.Context) Counter
+}
+
+// BindCounter returns a counter that stops with a context, if it can.
+func BindCounter(ctx context.Context, counter Counter) Counter {
+	if c, ok := counter.(BoundCounter); ok {
+		return c.Bound(ctx)
+	}
+	return counter
 }
 
 const (

@@ -154,3 +154,34 @@ func TestRefusedRequestsAreFree(t *testing.T) {
 		})
 	}
 }
+
+// endless is a counter that is done with a text only when its context ends.
+type endless struct{}
+
+func (endless) Count(string) int { return 0 }
+
+func (endless) Bound(ctx context.Context) llm.Counter { return endlessBound{ctx} }
+
+type endlessBound struct{ ctx context.Context }
+
+func (c endlessBound) Count(string) int {
+	<-c.ctx.Done()
+	return 1
+}
+
+// Bound returns the counter with the context of another attempt.
+func (c endlessBound) Bound(ctx context.Context) llm.Counter { return endlessBound{ctx} }
+
+// TestCountingEndsWithTheStep: what counts tokens in a step ends when the time of the step is over, in every attempt.
+func TestCountingEndsWithTheStep(t *testing.T) {
+	counted := 0
+	count := schedulertest.Do("count", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
+		counted += env.Tokens.Count("a long word")
+		return nil, ctx.Err()
+	})
+	flow := "steps: [{id: a, call: count, timeout: 20ms, retry: {max_attempts: 2, initial_interval: 1ms}}]\n"
+	r := schedulertest.Run(t, flow, schedulertest.With(count), schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Env.Tokens = endless{} }))
+	if calls.KindOf(r.Err) != calls.Timeout || counted != 2 {
+		t.Errorf("after %d counts: %v", counted, r.Err)
+	}
+}

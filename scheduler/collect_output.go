@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/budget"
@@ -51,6 +52,9 @@ type outputSink interface {
 func (f *outputCollector) run(ctx context.Context, def calls.Definition, params value.Value, env *calls.Env) (value.Value, error) {
 	f.ctx, f.call = ctx, def.Info.Name
 	defer f.freeText()
+	if env.Tokens != nil {
+		env.Tokens = llm.BindCounter(ctx, env.Tokens)
+	}
 	if err := f.checkStorable(def.Info, params); err != nil {
 		return value.Value{}, err
 	}

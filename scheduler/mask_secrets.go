@@ -239,6 +239,11 @@ func keepSecretsWhole(counter llm.Counter, secrets *secret.Set) llm.Counter {
 // Count counts the masked text.
 func (c wholeCounter) Count(text string) int { return c.Counter.Count(c.secrets.MaskText(text)) }
 
+// Bound returns the counter with a context.
+func (c wholeCounter) Bound(ctx context.Context) llm.Counter {
+	return keepSecretsWhole(llm.BindCounter(ctx, c.Counter), c.secrets)
+}
+
 // KeepWhole returns end, or the beginning of a secret that a cut there would leave a part of.
 func (c wholeCounter) KeepWhole(text string, end int) int { return c.secrets.KeepWhole(text, end) }
 
@@ -251,6 +256,7 @@ type wholeImageCounter struct {
 var (
 	_ llm.WholeKeeper  = wholeImageCounter{}
 	_ llm.ImageCounter = wholeImageCounter{}
+	_ llm.BoundCounter = wholeImageCounter{}
 )
 
 // CountImage counts the tokens of an image.

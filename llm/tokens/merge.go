@@ -4,35 +4,68 @@ import (
 	"unicode/utf8"
 )
 
-// countTokens returns how many tokens of o200k a text is.
-func countTokens(text string) int {
+// countTokens returns how many tokens of o200k a text is. What is left when done is closed is estimated by its length.
+func countTokens(text string, done <-chan struct{}) int {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text)) // each wrong byte counts as U+FFFD
 	}
-	n := 0
+	c := stoppable{done: done}
 	for text != "" {
 		size := nextPiece(text)
-		n += countPiece(text[:size])
+		c.addPiece(text[:size])
 		text = text[size:]
 	}
-	return n
+	return c.n
+}
+
+const (
+	// bytesPerToken is how long a token of usual text is.
+	bytesPerToken = 4
+	// uncheckedBytes is how much is counted before the counter looks again whether it is to stop: some milliseconds.
+	uncheckedBytes = 16 << 10
+)
+
+// stoppable counts the pieces of a text until it is told to stop. It is for one goroutine.
+type stoppable struct {
+	n         int
+	done      <-chan struct{}
+	unchecked int // bytes since it looked
+	isStopped bool
+}
+
+// add adds a piece that is at most [longPiece] long.
+func (c *stoppable) add(piece string) {
+	c.unchecked += len(piece)
+	if c.unchecked > uncheckedBytes && !c.isStopped {
+		c.unchecked = 0
+		select {
+		case <-c.done:
+			c.isStopped = true
+		default:
+		}
+	}
+	if c.isStopped {
+		c.n += (len(piece) + bytesPerToken - 1) / bytesPerToken
+		return
+	}
+	c.n += countMerged(piece)
 }
 
 // longPiece is how long a piece is, in bytes, that is merged as a whole. Words of people are shorter: what is longer, for example data
 // without a blank, is counted in parts, so that its time grows with its length alone; a cut costs a token at most.
 const longPiece = 64 << 10
 
-// countPiece returns how many tokens a piece is.
-func countPiece(piece string) (n int) {
+// addPiece adds a piece of any length.
+func (c *stoppable) addPiece(piece string) {
 	for len(piece) > longPiece {
 		cut := longPiece
 		for !utf8.RuneStart(piece[cut]) {
 			cut--
 		}
-		n += countMerged(piece[:cut])
+		c.add(piece[:cut])
 		piece = piece[cut:]
 	}
-	return n + countMerged(piece)
+	c.add(piece)
 }
 
 // countMerged returns how many tokens a piece is. Each byte is one at first; then the two

@@ -4,6 +4,7 @@
 package tokens
 
 import (
+	"context"
 	"math"
 	"path"
 	"strings"
@@ -39,7 +40,7 @@ func For(model string) llm.Counter {
 			best = i
 		}
 	}
-	return scaled{factors[best].factor, model}
+	return scaled{factor: factors[best].factor, model: model}
 }
 
 // baseName returns a model's name in lower case without vendor or folder.
@@ -49,13 +50,23 @@ func baseName(model string) string { return strings.ToLower(path.Base(model)) }
 type scaled struct {
 	factor float64
 	model  string
+	done   <-chan struct{} // closed when exact numbers are not worth the time any more; nil never is
 }
 
-var _ llm.ImageCounter = scaled{}
+var (
+	_ llm.ImageCounter = scaled{}
+	_ llm.BoundCounter = scaled{}
+)
+
+// Bound returns the counter with a context.
+func (s scaled) Bound(ctx context.Context) llm.Counter {
+	s.done = ctx.Done()
+	return s
+}
 
 func (s scaled) Count(text string) int {
 	if text == "" {
 		return 0
 	}
-	return int(math.Ceil(float64(countTokens(text)) * s.factor))
+	return int(math.Ceil(float64(countTokens(text, s.done)) * s.factor))
 }

@@ -56,7 +56,7 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 		asked := -1
 		piece := unwatchedPiece
 		if m.Meter.hasLimit() {
-			asked = llm.RequestTokens(m.Tokens, req)
+			asked = llm.RequestTokens(llm.BindCounter(ctx, m.Tokens), req)
 			if err := m.Meter.checkLimit(int64(asked) + 1); err != nil {
 				yield(llm.Delta{}, err)
 				return
