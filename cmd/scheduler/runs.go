@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,21 +85,22 @@ func newRunsList(a *app) *cobra.Command {
 
 // runSelection picks runs by flags: those that fit every flag which is given.
 type runSelection struct {
-	states, labels []string
-	flow           string
-	roots          bool
+	states, labels, queues []string
+	flow                   string
+	roots                  bool
 }
 
 func (s *runSelection) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.states, "state", nil, "only runs in these `states`: running, waiting, failed, cancelled, finished")
 	flags.StringArrayVar(&s.labels, "label", nil, "only runs with that label, `name=value`: owner=lin, origin=cli")
 	flags.StringVar(&s.flow, "flow", "", "only runs of the flow of that `name`")
+	flags.StringArrayVar(&s.queues, "queue", nil, "only runs that wait, or waited, for workers in the queue of that `name`; may be given several times")
 	flags.BoolVar(&s.roots, "roots", false, "no runs that another run has begun, for a step of it")
 }
 
 // isEmpty reports whether no flag was given.
 func (s runSelection) isEmpty() bool {
-	return len(s.states) == 0 && len(s.labels) == 0 && s.flow == "" && !s.roots
+	return len(s.states) == 0 && len(s.labels) == 0 && len(s.queues) == 0 && s.flow == "" && !s.roots
 }
 
 // find returns the runs that fit, the newest first.
@@ -122,6 +124,14 @@ func (s runSelection) find(ctx context.Context, a *app) iter.Seq2[*journal.RunIn
 			if s.roots && info.Labels[journal.LabelChildOf] != "" {
 				continue
 			}
+			isThere, err := s.hasQueue(ctx, a, info)
+			if err != nil {
+				yield(nil, a.beforeRun(err))
+				return
+			}
+			if !isThere {
+				continue
+			}
 			if !yield(info, nil) {
 				return
 			}
@@ -129,11 +139,23 @@ func (s runSelection) find(ctx context.Context, a *app) iter.Seq2[*journal.RunIn
 	}
 }
 
+// hasQueue reports whether a run belongs to one of the queues, if any are given. A run that this machine carries out itself has none.
+func (s runSelection) hasQueue(ctx context.Context, a *app, info *journal.RunInfo) (bool, error) {
+	if len(s.queues) == 0 {
+		return true, nil
+	}
+	if info.Labels[journal.LabelRunsOn] == "" {
+		return false, nil
+	}
+	queue, err := a.service.QueueOfRun(ctx, info)
+	return slices.Contains(s.queues, cmp.Or(queue, a.settings.Temporal.Queue)), err
+}
+
 // ids returns the ids of the runs that are named, or else of those that fit, in the states if no other ones are
 // given. Neither names nor flags are an error: a command that changes runs does not take all of them by default.
 func (s runSelection) ids(ctx context.Context, a *app, names []string, states ...string) (ids []string, err error) {
 	if len(names) > 0 && !s.isEmpty() || len(names) == 0 && s.isEmpty() {
-		return nil, usageError(wording.Errorf("want runs, or flags that pick some: --state, --flow, --label"))
+		return nil, usageError(wording.Errorf("want runs, or flags that pick some: --state, --flow, --label, --queue"))
 	}
 	for _, name := range names {
 		id, err := a.service.FindRun(ctx, service.Principal{}, name)

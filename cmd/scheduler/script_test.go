@@ -7,12 +7,15 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/remote"
 	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/test/golden"
@@ -20,15 +23,35 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"scheduler": func() { os.Exit(runProgram(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-		"mcptools":  serveMCPTools,
-		"temporal-away": func() {
-			remote.Serve(buildVersion(), func(context.Context, remote.Settings) (service.Remote, error) {
-				return nil, calls.Errorf(calls.Provider, "connecting to Temporal at 127.0.0.1:1: connection refused").
-					WithHint("is it running? on one machine: temporal server start-dev")
-			})
-		},
+		"scheduler":     func() { os.Exit(runProgram(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"mcptools":      serveMCPTools,
+		"temporal-away": func() { remote.Serve(buildVersion(), openFakeRemote) },
 	})
+}
+
+// openFakeRemote opens a server of Temporal that is away at port 1, and that does nothing with its runs at any other.
+func openFakeRemote(_ context.Context, s remote.Settings) (service.Remote, error) {
+	if !strings.HasSuffix(s.On, ":1") {
+		return idleRemote{}, nil
+	}
+	return nil, calls.Errorf(calls.Provider, "connecting to Temporal at 127.0.0.1:1: connection refused").
+		WithHint("is it running? on one machine: temporal server start-dev")
+}
+
+// idleRemote takes runs that stay as they are.
+type idleRemote struct{}
+
+func (idleRemote) Start(context.Context, service.RemoteRun) error { return nil }
+
+func (idleRemote) Answer(_ context.Context, _ service.RemoteRun, answers []scheduler.Answer, _ bool) ([]scheduler.Answer, error) {
+	return answers, nil
+}
+
+func (idleRemote) Wake(context.Context, string) error { return nil }
+
+func (idleRemote) Wait(ctx context.Context, _ service.RemoteRun, _ func(wording.Text)) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 // TestScripts runs the command line as people do: every file in test/scripts is

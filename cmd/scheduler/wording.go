@@ -150,7 +150,7 @@ var _ = wording.Add(wording.Catalog{
 	"there is no folder %s":               "没有文件夹 %s",
 	"this would delete %s for good, and there is no terminal to ask: give --yes": "这会永久删除 %s，而此处没有终端可询问：请加 --yes",
 	"resuming %s": "正在继续 %s",
-	"want runs, or flags that pick some: --state, --flow, --label": "应给出运行，或用于选择运行的选项：--state、--flow、--label",
+	"want runs, or flags that pick some: --state, --flow, --label, --queue": "应给出运行，或用于选择运行的选项：--state、--flow、--label、--queue",
 	"%s (child of %s)": "%s（%s 的子运行）",
 	"unknown help topic %q: want a command, flow, or a topic of scheduler help docs":                                    "未知的帮助主题 %q：应为某个命令、flow，或 scheduler help docs 列出的主题",
 	"a question goes after its flag: --question %s":                                                                     "问题写在选项之后：--question %s",

@@ -95,12 +95,13 @@ run waits for input (the message says for what, and how to go on), 130 interrupt
 	"Look at the runs in the journal":                                                                                                              "查看日志中的运行",
 	`Look at the runs that the journal keeps in the state directory. RUN is a run's id,
 the beginning or the end of one that fits no other, or last.`: "查看日志保存在状态目录中的运行。RUN 是运行的 id、只符合一个运行的 id 开头或结尾，或 last。",
-	"only runs with that label, `name=value`: owner=lin, origin=cli":             "只要有该标签的运行，`name=value`：owner=lin、origin=cli",
-	"at most that many; 0 is all":                                                "最多这么多；0 为全部",
-	"only runs in these `states`: running, waiting, failed, cancelled, finished": "只要处于这些 `states` 的运行：running、waiting、failed、cancelled、finished",
-	"only runs of the flow of that `name`":                                       "只要名为 `name` 的流程的运行",
-	"no runs that another run has begun, for a step of it":                       "不要由另一个运行为其步骤开始的运行",
-	"Go on with runs, one after another":                                         "逐个继续运行",
+	"only runs with that label, `name=value`: owner=lin, origin=cli":                                      "只要有该标签的运行，`name=value`：owner=lin、origin=cli",
+	"at most that many; 0 is all":                                                                         "最多这么多；0 为全部",
+	"only runs in these `states`: running, waiting, failed, cancelled, finished":                          "只要处于这些 `states` 的运行：running、waiting、failed、cancelled、finished",
+	"only runs that wait, or waited, for workers in the queue of that `name`; may be given several times": "只要在名为 `name` 的队列中等待或等待过 worker 的运行；可以多次给出",
+	"only runs of the flow of that `name`":                                                                "只要名为 `name` 的流程的运行",
+	"no runs that another run has begun, for a step of it":                                                "不要由另一个运行为其步骤开始的运行",
+	"Go on with runs, one after another":                                                                  "逐个继续运行",
 	`Go on with the runs that are named, or that fit every flag (failed ones, unless --state
 says otherwise), the oldest first. It is scheduler resume for many runs, without answers:
 one that waits still waits.
