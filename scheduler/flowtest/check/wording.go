@@ -285,6 +285,7 @@ var _ = wording.Add(wording.Catalog{
 	"when: %s":                              "when：%s",
 	"the schema speaks of %s, and it is %s": "schema 针对%s，而它是%s",
 	"add type to the schema, or look at another value": "请在 schema 中加上 type，或检查另一个值",
+	"every object has nothing and more":                "任何对象都满足空对象",
 	"it is null: nothing can be in it":                 "它是 null：其中不可能有任何内容",
 	"it is empty: nothing can be in it":                "它是空的：其中不可能有任何内容",
 	"the output of the step %s is a mock of the case":  "步骤 %s 的输出是用例的模拟",

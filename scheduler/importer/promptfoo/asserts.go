@@ -3,6 +3,7 @@ package promptfoo
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -309,8 +310,13 @@ func translateEquals(_ *reader, a *assertion) translation {
 
 func translateRegex(_ *reader, a *assertion) translation {
 	text := a.value.PlainText()
-	if _, err := regexp.Compile(text); err != nil {
+	re, err := regexp.Compile(text)
+	if err != nil {
 		return translation{why: wording.Say("the regular expression is not one of RE2: %w", err)}
+	}
+	misses := func(sample string) bool { return !re.MatchString(sample) }
+	if !slices.ContainsFunc([]string{"", "a", "Z", "7", "-", "。", "é", "two words", "budget 400: needs 31, 12 left"}, misses) {
+		return translation{why: wording.Say("the regular expression matches every text")}
 	}
 	return one(value.Pairs("matches", text))
 }

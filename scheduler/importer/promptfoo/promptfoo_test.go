@@ -428,6 +428,7 @@ func TestTestsThatAreNotRead(t *testing.T) {
 		"prompts: [a]\ndefaultTest: {assert: [{type: contains, value: x}]}\n":                        "nothing",
 		"prompts: [file://make.js]\ntests: [{vars: {a: b}}]\n":                                       `"not imported: prompt"`,
 		"prompts: [a]\ntests: [{vars: {a: b, assert: [{type: is-json}]}}]\n":                         `"not imported: vars.assert"`,
+		"prompts: [a]\ntests: [{assert: [{type: regex, value: '.*'}]}]\n":                            `"not imported: regex"`,
 	} {
 		plan, files := read(t, config, map[string]string{"make.js": "x"})
 		checkSum(t, plan)

@@ -47,6 +47,7 @@ var _ = wording.Add(wording.Catalog{
 	"an answer that is not JSON passes there, and fails here":                                              "不是 JSON 的回答在那里通过，在这里失败",
 	"name the judge in the test file: judge: {llm: NAME}":                                                  "请在测试文件中指定评判者：judge: {llm: NAME}",
 	"assert stands below vars, where it is a variable: move it beside vars":                                "assert 写在了 vars 下面，在那里它是变量：请把它移到与 vars 并列的位置",
+	"the regular expression matches every text":                                                            "正则表达式匹配任何文本",
 	"no file is like this":                                                                                 "没有这样的文件",
 	"no provider here is like this: add one of the settings llm.providers, or a step with the call http or one of a plugin": "这里没有这样的提供方：请在设置 llm.providers 中加一个，或用 http 调用或插件调用的步骤",
 	"not imported: %s":                                            "未导入：%s",
