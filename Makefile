@@ -202,6 +202,7 @@ check-nested:
 
 release-snapshot: ## Build the archives of a release in bin/dist, with checksums and bills of materials, and publish nothing
 release-snapshot: MODE := --snapshot
+release-snapshot: export NEXT_VERSION := $(shell cat VERSION)
 release release-snapshot: $(GORELEASER)
 	$(GORELEASER) release --clean $(MODE)
 

@@ -96,6 +96,29 @@ func (p Place) findFile() (file, root string) {
 	return "", ""
 }
 
+// OtherSettings returns the settings file of the project that a flow is in, if these settings are not from it; else "". The
+// program reads the settings of the folder that it runs in, whatever flow it runs.
+func (c *Settings) OtherSettings(flow string) string {
+	dir, err := filepath.Abs(filepath.Dir(flow))
+	if err != nil {
+		return ""
+	}
+	read := ""
+	if c.file != nil {
+		read, _ = filepath.Abs(c.file.path) // it was read from there
+	}
+	for here := range FoldersUp(dir) {
+		file := filepath.Join(here, fileName)
+		switch {
+		case file == read:
+			return ""
+		case pathExists(file):
+			return file
+		}
+	}
+	return ""
+}
+
 // FoldersUp yields a folder and those above it in which a project is looked for: up to the root, or
 // to below a folder that all users share, as /tmp is. What lies there may be anybody's, and a
 // project is what is run.

@@ -72,7 +72,11 @@ func (rt *Runtime) chooseModels(f *flow.Flow, o *service.ExecutorOptions) (*mode
 		}
 	}
 	if step := firstModelStep(f); step != nil && !isNamed {
-		return nil, notes, calls.Errorf(calls.Invalid, "%s: the step %s asks a model, but no model provider is configured", step.Pos, step.ID).
+		missing := calls.Errorf(calls.Invalid, "%s: the step %s asks a model, but no model provider is configured", step.Pos, step.ID)
+		if file := rt.settings.OtherSettings(f.File); file != "" {
+			return nil, notes, missing.WithHint("the settings of its project were not read: go to its folder, or add --config %s", file)
+		}
+		return nil, notes, missing.
 			WithHint("set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow")
 	}
 	return m, notes, m.checkKeys(f, f.LLM)

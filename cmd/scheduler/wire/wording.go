@@ -4,6 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages of this package in Chinese.
 var _ = wording.Add(wording.Catalog{
+	"the settings of its project were not read: go to its folder, or add --config %s":                 "没有读取它所在项目的设置：请进入该文件夹，或加上 --config %s",
 	"answers can be read in Temporal (temporal.payload_key_env names the key that encrypts them)":     "在 Temporal 中可以读到回答（用 temporal.payload_key_env 指明加密的密钥）",
 	"the journal is a file in %s, which other machines do not have (all of them need the same store)": "日志是 %s 中的文件，其他机器没有它（所有机器需要同一个存储）",
 	"run scheduler test calibrate --record to record it":                                              "请运行 scheduler test calibrate --record 来录制",
