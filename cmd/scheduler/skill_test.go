@@ -15,8 +15,6 @@ import (
 	"github.com/callnode/scheduler/test/golden"
 )
 
-//go:generate go test . -run ^TestSkill$ -update
-
 // skillTasks are the tasks of TestSkill by the names of the flows that solve them.
 var skillTasks = []struct{ flow, task string }{
 	{"museum", "Write a flow museum: the guide of a harbour museum answers a visitor, who may have a name, and refuses other topics. It is open from 10:00 to 17:00, and closed on Monday."},
