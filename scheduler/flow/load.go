@@ -117,8 +117,16 @@ func SimilarFile(path string) string {
 		}
 	}
 	for _, folder := range folders {
-		if near := value.Nearest(written[0], filesIn(folder)); near != "" {
-			return folder + near
+		files := map[string]string{} // by how one would write them
+		for _, file := range filesIn(folder) {
+			if filepath.Ext(name) == "" {
+				files[strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".yml")] = file
+			} else {
+				files[file] = file
+			}
+		}
+		if near := value.Nearest(name, slices.Sorted(maps.Keys(files))); near != "" {
+			return folder + files[near]
 		}
 	}
 	return ""
