@@ -171,17 +171,22 @@ func (r *run) newHeader(inputs value.Value) *journal.RunHeader {
 	e := r.exec
 	return &journal.RunHeader{
 		ID: r.vars.Run.ID, Flow: r.flow.Name, File: recordedPath(e.Root, r.flow.File), Text: recordedText(e.Root, r.flow),
-		Inputs: r.secrets.maskValue(inputs), Conversation: r.vars.Conversation, Labels: e.runLabels(), Program: e.Program, Options: e.Options, StartedAt: r.eventTime(), Mode: e.Durability,
+		Inputs: r.secrets.maskValue(inputs), Conversation: r.vars.Conversation, Labels: r.newLabels(), Program: e.Program, Options: e.Options, StartedAt: r.eventTime(), Mode: e.Durability,
 	}
 }
 
-// runLabels returns those of a new run.
-func (e *StepExecutor) runLabels() map[string]string {
-	if e.Owner.User == "" {
-		return e.Labels
+// newLabels returns those of a new run. Secrets in them are masked: they come from a command line or a request, and are on record for
+// good.
+func (r *run) newLabels() map[string]string {
+	labels := maps.Clone(r.exec.Labels)
+	if user := r.exec.Owner.User; user != "" {
+		labels = map[string]string{journal.LabelOwner: user}
+		maps.Copy(labels, r.exec.Labels)
 	}
-	labels := map[string]string{journal.LabelOwner: e.Owner.User}
-	maps.Copy(labels, e.Labels)
+	for name, text := range maps.Clone(labels) {
+		delete(labels, name)
+		labels[r.secrets.maskText(name)] = r.secrets.maskText(text)
+	}
 	return labels
 }
 

@@ -158,7 +158,7 @@ func (rt *Runtime) headerOf(f *flow.Flow, o *service.ExecutorOptions, places []r
 		if inputs.IsNull() {
 			inputs = value.OfMap(nil)
 		}
-		h.Run, h.User, h.Seed = o.Run.ID, o.Run.User, o.Run.Seed
+		h.Run, h.User, h.Seed = o.Run.ID, rt.hidden.MaskText(o.Run.User), o.Run.Seed
 		digest := func(v value.Value) string {
 			return replay.DigestOf(replay.WithoutPlaces(rt.hidden.MaskValue(v), places))
 		}
