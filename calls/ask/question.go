@@ -15,7 +15,7 @@ import (
 )
 
 // Wording says to people what a run asks of them, in the texts of this package: question.txt, hint.txt,
-// bound.txt, either.txt, unfit.txt and cancelled.txt. It is made where it is needed; it is only data.
+// bound.txt, either.txt, unfit.txt, cancelled.txt and failed.txt. It is made where it is needed; it is only data.
 type Wording struct {
 	// Languages has the texts of users: see [calls.Env.Languages].
 	Languages fs.FS
@@ -136,6 +136,12 @@ func (w Wording) valuesOf(f Field) *value.Map {
 
 // Cancelled returns what is said when the user has cancelled the run.
 func (w Wording) Cancelled() string { return w.render("cancelled", value.NewMap(0)) }
+
+// Failed returns what is said to the user whose run has failed, with the id of the run for those who can look it up. The error itself may name
+// addresses and files, and is none of the user's business.
+func (w Wording) Failed(kind calls.Kind, run string) string {
+	return w.render("failed", value.Pairs("kind", string(kind), "run", run))
+}
 
 // render renders a text; the built-in one where that of the user is broken, which lint tells.
 func (w Wording) render(name string, values *value.Map) string {

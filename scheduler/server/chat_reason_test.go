@@ -1,9 +1,11 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -59,7 +61,7 @@ func TestChatReason(t *testing.T) {
 	t.Run("a step that failed", func(t *testing.T) {
 		f := serveFlow(t, speaks, scripted.New(scripted.Answer{Error: &llm.Error{Message: "out of order", Status: 400}}))
 		r := f.chat(f.token("lin", store.RunsWrite), "ends", messages("hi"), "")
-		if r.status < 400 || !strings.Contains(r.text, "out of order") {
+		if r.status < 400 || !strings.Contains(r.text, "did not answer as it should") {
 			t.Errorf("got %d %s", r.status, r.text)
 		}
 	})
@@ -81,6 +83,44 @@ func asksAgain() map[string]func(status int, h http.Header) bool {
 			}
 			return byStatus(status, h)
 		},
+	}
+}
+
+// TestChatFailureInPlainWords: a customer reads in the language of the flow that it failed, with the id of the run, and nothing of the error; who may read the
+// run finds it there.
+func TestChatFailureInPlainWords(t *testing.T) {
+	const secretive = "Post http://10.0.0.7:4000/v1/chat: wrong key sk-zq9"
+	steps := "llm: slow\ninputs: {type: object, properties: {question: {type: string}}}\nsteps: [{id: a, call: chat, with: {user: hello}, to_user: true%s}]\n"
+	for name, c := range map[string]struct{ flow, want string }{
+		"en":        {"language: en\n" + fmt.Sprintf(steps, ""), "A service that I need did not answer as it should, so I could not finish. If it happens again, please give our support this number: "},
+		"zh":        {"language: zh\n" + fmt.Sprintf(steps, ""), "我需要的一项服务没有正常响应，所以没能完成。如果再次发生，请把这个编号告诉客服："},
+		"continued": {"language: en\n" + fmt.Sprintf(steps, ", on_error: continue"), "A service that I need did not answer"},
+		"missing": {
+			"language: en\ninputs: {type: object, properties: {question: {type: string}}}\nsteps: [{id: a, call: slot, on_missing: fail, with: {stages: [], current_schema: {type: object, required: [order_no]}}}]\n",
+			"Something went wrong here, so I could not finish.",
+		},
+	} {
+		for kind, stream := range map[string]string{"whole": "", "stream": `, "stream": true`} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				f := serveFlow(t, c.flow, scripted.New(scripted.Answer{Error: &llm.Error{Message: secretive, Status: 401}}, scripted.Answer{Error: &llm.Error{Message: secretive, Status: 401}}))
+				token := f.token("lin", store.RunsRead, store.RunsWrite)
+				r := f.chat(token, "ends", messages("hi"), stream)
+				run := append(f.runsOf(token, "failed"), f.runsOf(token, "finished")...)[0]
+				if !strings.Contains(r.text, c.want) || !strings.Contains(r.text, run) || r.status >= http.StatusInternalServerError {
+					t.Errorf("got %d %s", r.status, r.text)
+				}
+				if found := regexp.MustCompile(`10\.0|sk-|http|wrong key|/order|order_no|slot`).FindString(r.text); found != "" {
+					t.Errorf("the customer reads %q in %s", found, r.text)
+				}
+				if shown := f.do(token, "GET", "/api/v1/runs/"+run, ""); name != "missing" && !strings.Contains(shown.text, "10.0.0.7") {
+					t.Errorf("the run does not tell the error: %s", shown.text)
+				}
+				_, doc := callTool(t, f.connect(token, eras()[0], nil, nil), "flow_ends", map[string]any{"question": "hi"})
+				if text := doc.JSON(); strings.Contains(text, "10.0.0.7") || name != "continued" && !strings.Contains(text, c.want) {
+					t.Errorf("MCP tells %s", text)
+				}
+			})
+		}
 	}
 }
 

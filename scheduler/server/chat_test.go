@@ -390,7 +390,7 @@ steps:
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
 	first := f.chat(token, "ends", messages("hi"), "")
 	answer := messages("hi", first.at(said), "A")
-	if failed := f.chat(token, "ends", answer, ""); !strings.Contains(failed.text, "out of order") || failed.status < 400 {
+	if failed := f.chat(token, "ends", answer, ""); !strings.Contains(failed.text, "did not answer as it should") || failed.status < 400 {
 		t.Errorf("the failure is %d %s", failed.status, failed.text)
 	}
 	if again := f.chat(token, "ends", answer, ""); again.at(said) != "done" || again.at("/scheduler/run") != first.at("/scheduler/run") {
@@ -418,7 +418,7 @@ steps:
 `, scripted.New(scripted.Answer{Text: "hello"}, scripted.Answer{Text: "{}"}, refused, scripted.Answer{Text: `{"/order": "A-1042"}`}))
 		token := f.token("lin", store.RunsRead, store.RunsWrite)
 		first := f.chat(token, "ends", messages("hi"), "")
-		if failed := f.chat(token, "ends", messages("hi", first.at(said), "It is A-1042"), ""); !strings.Contains(failed.text, "out of order") {
+		if failed := f.chat(token, "ends", messages("hi", first.at(said), "It is A-1042"), ""); !strings.Contains(failed.text, "did not answer as it should") {
 			t.Errorf("%s: the failure is %d %s", name, failed.status, failed.text)
 		}
 		list, err := value.ParseJSON([]byte(messages("hi", first.at(said))))

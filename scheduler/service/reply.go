@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -170,6 +171,51 @@ func (s *Service) UnfitAnswers(details *RunDetails, answers []scheduler.Answer) 
 
 // CancelledText returns what a person is told whose run was cancelled.
 func (s *Service) CancelledText(details *RunDetails) string { return s.wordingOf(details).Cancelled() }
+
+// FailedText returns what a person is told whose run has failed with an error of a kind, in a language; "" is that of the settings. run is
+// "" for none.
+func (s *Service) FailedText(language string, kind calls.Kind, run string) string {
+	return s.wordingIn(language).Failed(kind, run)
+}
+
+// FailureOf returns the error of a run as the person reads it for whom it ran: its kind, and what they are told.
+func (s *Service) FailureOf(details *RunDetails) journal.ErrorInfo {
+	if details.State.Error == nil {
+		return journal.ErrorInfo{}
+	}
+	kind := details.State.Error.Kind
+	return journal.ErrorInfo{Kind: kind, Message: s.wordingOf(details).Failed(kind, details.Info.ID)}
+}
+
+// ReadableOutputs returns the outputs of a run as the person reads them for whom it ran. A flow that names no outputs gives those of all steps: of
+// one that failed, and that the flow went on after, only the kind of its error and what people are told are left.
+func (s *Service) ReadableOutputs(f *flow.Flow, run string, outputs value.Value) value.Value {
+	if f == nil || f.Outputs != nil || outputs.Kind() != value.Object {
+		return outputs
+	}
+	readable := outputs.Map().Clone()
+	for id, output := range outputs.Map().All() {
+		readable.Set(id, s.withReadableError(f.Language, run, output))
+	}
+	return value.OfMap(readable)
+}
+
+// withReadableError returns the output of a step, or of each of its items.
+func (s *Service) withReadableError(language, run string, output value.Value) value.Value {
+	if output.Kind() == value.List {
+		items := slices.Clone(output.List())
+		for i, item := range items {
+			items[i] = s.withReadableError(language, run, item)
+		}
+		return value.OfList(items...)
+	}
+	kind, failed := output.At("/error/kind")
+	if !failed || output.Map().Len() != 1 {
+		return output
+	}
+	told := s.FailedText(language, calls.Kind(kind.PlainText()), run)
+	return value.OfMap(value.Pairs("error", value.OfMap(value.Pairs("kind", kind, "message", told))))
+}
 
 // UnfitText returns why a value is none for a place, in words of a language.
 func (s *Service) UnfitText(language string, w journal.WaitingFor, pointer string, v value.Value) string {

@@ -125,11 +125,11 @@ func (t *turn) finishTurn(ctx context.Context) (*sdk.CallToolResult, error) {
 	}
 	switch state.State {
 	case journal.RunFinished:
-		return t.runResult(state.State, "outputs", state.Outputs), nil
+		return t.runResult(state.State, "outputs", t.api.options.Service.ReadableOutputs(details.Flow, t.run, state.Outputs)), nil
 	case journal.RunWaiting:
 		return t.askUser(ctx, details, "")
 	case journal.RunFailed:
-		result := t.runResult(state.State, "error", value.Must(state.Error))
+		result := t.runResult(state.State, "error", value.Must(t.api.options.Service.FailureOf(details)))
 		result.IsError = true
 		return result, nil
 	case journal.RunCancelled:

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -86,12 +88,41 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Calle
 	t := &turn{api: a, by: by, in: in, out: newAnswer(w, in)}
 	defer t.out.stopBeats()
 	if err := t.serve(r.Context()); err != nil {
-		if r.Context().Err() == nil && errorOf(err).status == http.StatusInternalServerError {
+		if known := errorOf(err); r.Context().Err() == nil && known.status >= http.StatusInternalServerError && !known.isBusy() {
 			a.options.Log.Error("a chat request failed", "model", in.model, "run", t.out.run, "error", err)
 		}
-		t.out.failAnswer(a.errorFor(err, by.Language))
+		t.out.failAnswer(a.errorFor(t.inPlainWords(err), by.Language))
 	}
 	return t.out.run
+}
+
+// inPlainWords returns the error as the user of a chat reads it. An error of a run, of a provider or of the server may name addresses, files and
+// keys: it stays in the run and the log. An error of the request tells its client what to mend, and is returned as it is.
+func (t *turn) inPlainWords(err error) error {
+	var known *Error
+	var failure *scheduler.Failure
+	if errors.As(err, &known) {
+		return err
+	}
+	if errors.As(err, &failure) {
+		return t.failedError(failure.Info.Kind)
+	}
+	e := errorOf(err)
+	isHeld := e.Code != nil && *e.Code == codeHeld
+	kind := calls.KindOf(err)
+	if e.isBusy() || isHeld || e.status < http.StatusInternalServerError || kind == calls.Canceled {
+		return err
+	}
+	return t.failedError(kind)
+}
+
+// failedError is the answer to a user whose run, or request, has failed with an error of a kind.
+func (t *turn) failedError(kind calls.Kind) *Error {
+	language := t.by.Language
+	if t.model != nil && t.model.Flow != nil {
+		language = cmp.Or(t.model.Flow.Language, language)
+	}
+	return kindError(kind, wording.Of(t.api.options.Service.FailedText(language, kind, t.out.run)))
 }
 
 func (t *turn) serve(ctx context.Context) error {
@@ -255,7 +286,7 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 		}
 	case journal.FlowFailed:
 		if last.Data.Text == "" { // else the flow's own reply was said
-			return kindError(last.Data.Error.Kind, wording.Of(last.Data.Error.Message))
+			return t.failedError(last.Data.Error.Kind)
 		}
 	default:
 		return NewError(http.StatusServiceUnavailable, wording.Say("the run was cancelled"), "", string(calls.Canceled))
@@ -275,9 +306,9 @@ func (t *turn) addReply(outputs *value.Value) error {
 	case t.spoken.answered:
 		return nil
 	case t.spoken.failed != nil:
-		return kindError(t.spoken.failed.Kind, wording.Of(t.spoken.failed.Message))
+		return t.failedError(t.spoken.failed.Kind)
 	default:
-		reply = *outputs
+		reply = t.api.options.Service.ReadableOutputs(t.model.Flow, t.out.run, *outputs)
 	}
 	t.out.addText(reply.PlainText())
 	return nil

@@ -2,7 +2,7 @@ import { Fragment, useCallback, useEffect, useRef, useState, type KeyboardEvent 
 import { Link, useLocation, useParams, useSearchParams } from "wouter";
 import { ApiError, api, type Schemas } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
-import { Empty, ErrorBox, Loading, RunError, ScreenHead, StateBadge } from "../components/common.tsx";
+import { Empty, ErrorBox, Loading, ScreenHead, StateBadge } from "../components/common.tsx";
 import { AnswerForm } from "../forms/answers.tsx";
 import { AsUser, useAsUser } from "../forms/as-user.tsx";
 import { useText } from "../i18n.ts";
@@ -308,8 +308,8 @@ function Reply({ run, reply, told }: { run: FollowedRun; reply?: string; told?: 
     <>
       {reply && <pre>{reply}</pre>}
       {state === "finished" && !reply && <p className="hint">{t("chat.no_reply")}</p>}
-      {/* The words of on_error are for who chats; what failed stands on the page of the run. */}
-      {error && !reply && <RunError error={error} />}
+      {/* Who chats reads words alone; the error, with its addresses and places, stands on the page of the run. */}
+      {error && !reply && <p className="error-box">{t("chat.failed", { run: info.run })}</p>}
       {state === "cancelled" && told && <pre>{told}</pre>}
       {isWaiting(run) && <AnswerForm key={info.last_seq} chat told={told} run={info.run} waiting={info.waiting ?? []} onSent={run.reload} />}
       <p className="turn-foot hint">
