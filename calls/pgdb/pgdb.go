@@ -39,6 +39,7 @@ package pgdb
 import (
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -71,6 +72,8 @@ type Options struct {
 	// KeepError reports whether an error of a function is returned as it is, because it
 	// is not about the database. It may be nil.
 	KeepError func(error) bool
+	// Log gets a warning when the database cannot be reached for a while, and when it is back; nil gets none.
+	Log *slog.Logger
 }
 
 // Store is an open database. A store's package creates one with [Open] and closes it with its
@@ -83,6 +86,7 @@ type Store struct {
 	writers  *pgxpool.Pool
 	readers  *pgxpool.Pool
 	notices  *notices
+	absence  absence
 
 	closed    atomic.Bool
 	closeOnce sync.Once

@@ -3,6 +3,7 @@ package pgdb
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -91,6 +92,7 @@ func (s *Store) retryFor(ctx context.Context, duration time.Duration, pool *pgxp
 	deadline := time.Now().Add(duration)
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		err := attempt(ctx, pool, do)
+		s.noteReached(ctx, err)
 		passes := isLost(err) || isConflict(err)
 		if !passes || ctx.Err() != nil || time.Now().Add(pause).After(deadline) {
 			return ofContext(ctx, err)
@@ -103,6 +105,47 @@ func (s *Store) retryFor(ctx context.Context, duration time.Duration, pool *pgxp
 			return ctx.Err()
 		case <-time.After(pause):
 		}
+	}
+}
+
+// absenceTold is for how long the database cannot be reached before a warning tells so: less would tell of every restart of a connection.
+const absenceTold = 2 * time.Second
+
+// absence is since when the database of a [Store] cannot be reached. It is safe for concurrent use.
+type absence struct {
+	mu     sync.Mutex
+	since  time.Time // guarded by mu; zero: it was reached last
+	isTold bool      // guarded by mu
+}
+
+// note records whether the database was reached at a time, and reports whether the log is to tell that it is away, or back.
+func (a *absence) note(isReached bool, now time.Time) (isAway, isBack bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if isReached {
+		isBack = a.isTold
+		a.since, a.isTold = time.Time{}, false
+		return false, isBack
+	}
+	if a.since.IsZero() {
+		a.since = now
+	}
+	isAway = !a.isTold && now.Sub(a.since) >= absenceTold
+	a.isTold = a.isTold || isAway
+	return isAway, false
+}
+
+// noteReached tells the log when the database has been away for a while, and when it is back.
+func (s *Store) noteReached(ctx context.Context, err error) {
+	if s.options.Log == nil || ctx.Err() != nil {
+		return
+	}
+	isAway, isBack := s.absence.note(!isLost(err), time.Now())
+	switch {
+	case isAway:
+		s.options.Log.Warn("the "+s.options.Name+" cannot be reached: it is asked again and again", "place", s.place, "error", shortenConnectError(err))
+	case isBack:
+		s.options.Log.Warn("the "+s.options.Name+" is back", "place", s.place)
 	}
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 
 	"github.com/callnode/scheduler/calls/pgdb"
@@ -47,7 +48,7 @@ func (rt *Runtime) OpenSharedJournal(ctx context.Context, url string) (*postgres
 	if err != nil {
 		return nil, err
 	}
-	return postgres.Open(ctx, postgres.Options{URL: url, ImageKey: key, KeySource: "the setting journal.key_env", Version: rt.version})
+	return postgres.Open(ctx, postgres.Options{URL: url, ImageKey: key, KeySource: "the setting journal.key_env", Version: rt.version, Log: rt.NewLog(slog.LevelWarn)})
 }
 
 // OpenServerStore opens what a server keeps beside the journal, where the journal is.

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -32,6 +33,8 @@ type Options struct {
 	Heartbeat time.Duration
 	// Retry is for how long a write waits for a database that cannot be reached; 0 is 30 s.
 	Retry time.Duration
+	// Log is [pgdb.Options] Log.
+	Log *slog.Logger
 }
 
 //go:embed migrations/*.sql
@@ -51,7 +54,7 @@ func Open(ctx context.Context, options Options) (*Postgres, error) {
 	j.appends = newAppender(j)
 	j.db, err = pgdb.Open(ctx, pgdb.Options{
 		Name: "journal", URL: options.URL, Migrations: files, VersionTable: "journal_version", Channels: []string{channel},
-		Writers: maxWriters, Retry: options.Retry, KeepError: stored.IsHeld,
+		Writers: maxWriters, Retry: options.Retry, KeepError: stored.IsHeld, Log: options.Log,
 	})
 	if err != nil {
 		return nil, err
