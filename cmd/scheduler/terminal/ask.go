@@ -51,7 +51,8 @@ func (t *Terminal) Lines() <-chan string {
 // ErrNoAnswer is that the input has ended before an answer.
 var ErrNoAnswer = wording.Errorf("no answer")
 
-// ErrSaid means that the person has answered in words, which the run reads when it goes on.
+// ErrSaid means that the run goes on with the answers so far before it asks for more: it reads the last one, which is in words, or has come to know the
+// kind of a union.
 var ErrSaid = wording.Errorf("the run reads the answer")
 
 // ErrCancelled means that the person has cancelled the run.
@@ -114,7 +115,10 @@ func (q *Asker) askField(ctx context.Context, f field) error {
 	if kind, ok := f.of.KindPlace(f.pointer); ok && f.step != "" { // the run asks for the other members when it knows the kind
 		f.whole, f.pointer, f.schema = f.pointer, kind.Pointer, kind.Schema
 		f.ofKind = true
-		return q.askValue(ctx, f)
+		if err := q.askValue(ctx, f); err != nil {
+			return err
+		}
+		return ErrSaid // the members of this kind come before the fields after it
 	}
 	members, _ := f.schema.Get("properties")
 	if _, chosen := f.schema.Get("enum"); chosen || members.Map().Len() == 0 || strings.Count(f.pointer, "/") > maxNested {
