@@ -33,6 +33,8 @@ var englishFiles = map[string]string{
 	"scheduler/server/ui.go":                   "headers",
 	"scheduler/service/describe_call.go":       "parts of a flow file",
 	"scheduler/telemetry/metrics.go":           "the help of metrics is in English",
+	"scheduler/temporal/codec.go":              "texts of the SDK and of its protocol",
+	"scheduler/temporal/watch.go":              "the log is in English",
 	"scheduler/temporal/workflow.go":           "what the page of Temporal shows, which is in English",
 }
 
@@ -55,6 +57,9 @@ var englishTexts = map[string]string{
 	"Headers of the request.":                 "what the model reads of a tool",
 	"Bearer realm=\"scheduler\"":              "a header",
 	"a worker has another journal than the one that the run is in: all machines need the same store": "what the page of Temporal shows, which is in English",
+	"%d workers died at the run: it pauses before the next try":                                      "what a worker tells other machines, which know the language",
+	"500ms or 30s":                       "durations",
+	" --on temporal://HOST:PORT":         "a part of a command",
 	"two words":                          "a text to try expressions on",
 	"anthropic provider ":                "for the log",
 	"openai provider ":                   "for the log",

@@ -22,6 +22,7 @@ var _ = wording.Add(wording.Catalog{
 	"invalid wait %s (use 30s, at most 10m)":                          "wait %s 无效（写法如 30s，最多 10m）",
 	"leave it out to list from the newest":                            "去掉它即从最新的开始列出",
 	"leave it out to list from the start":                             "去掉它即从头列出",
+	"reading the record of a worker: %w":                              "读取 worker 的记录：%w",
 	"must be an object":                                               "必须是对象",
 	"no user is given":                                                "没有给出用户",
 	"scheduler token list shows their ids":                            "用 scheduler token list 查看它们的 id",

@@ -60,7 +60,7 @@ steps:
         http: [{name: price, with: {url: "https://api.example.com/prices"}}]
         calls: [{call: memory-retrieve, name: remember}]
         mcp: [{server: github, tools: [search.issues]}]
-  - {id: answer, call: chat, with: {messages: [{role: critic, content: "{{ sub.said }}"}, {role: user, content: "{{ vars.weekday }}"}]}}
+  - {id: answer, call: chat, with: {messages: [{role: function, content: "{{ sub.said }}"}, {role: user, content: "{{ vars.weekday }}"}]}}
 outputs: {x: 1}
 -- inner.yaml --
 inputs: {type: object, properties: {text: {type: string}}}
@@ -136,7 +136,7 @@ func TestMisspeltNames(t *testing.T) {
 	}
 	for _, item := range []string{
 		"{prompt: answer, leaves_out: {source: a part}}",
-		"{prompt: answer, confined: {source: http, roles: [critic, developer]}}",
+		"{prompt: answer, confined: {source: http, roles: [function, developer]}}",
 		"{prompt: answer, includes: {kind: world_book, source: 'inputs.*'}, in: {role: prompt}}",
 	} {
 		if _, problems := tryParse(t, item, scope); problems != nil {
