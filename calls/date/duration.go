@@ -65,7 +65,10 @@ func Duration(text string) (iso string, ok bool) {
 	days, clock := map[string]int{}, time.Duration(0)
 	for rest != "" {
 		m := durationPart().FindStringSubmatch(rest)
-		if m == nil || m[1]+m[2] == "" {
+		if m == nil {
+			return "", false
+		}
+		if m[1]+m[2] == "" {
 			return "", false
 		}
 		rest = rest[len(m[0]):]

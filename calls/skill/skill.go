@@ -178,13 +178,14 @@ func unreadRequirements(requires value.Value, known []string) (warnings []wordin
 
 // isNothing reports whether a member asks for nothing, for example [] or null.
 func isNothing(v value.Value) bool {
-	switch v.Kind() { //nolint:exhaustive // scalars ask for something unless they are empty
+	switch v.Kind() {
 	case value.List:
 		return len(v.List()) == 0
 	case value.Object:
 		return v.Map().Len() == 0
+	default:
+		return scalarText(v) == ""
 	}
-	return scalarText(v) == ""
 }
 
 // jsonText reads JSON with all scalars as text, like front matter: JSON is YAML.

@@ -145,7 +145,7 @@ func (c *Client) CheckKey(ctx context.Context, queue string) error {
 	defer cancel()
 	found, err := c.sdk.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
-		return nil //nolint:nilerr // the request that follows finds the error
+		return nil // the request that follows finds the error
 	}
 	isOther := false
 	for _, poller := range found.GetPollers() {

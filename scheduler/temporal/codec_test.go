@@ -106,16 +106,17 @@ func TestInputOfAnotherKey(t *testing.T) {
 func TestMarkOf(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, PayloadKeyBytes)
 	other := bytes.Repeat([]byte{8}, PayloadKeyBytes)
-	if markOf(key) != markOf(key) || markOf(key) == markOf(other) || markOf(nil) == markOf(key) {
+	if mark := markOf(bytes.Clone(key)); mark != markOf(key) || markOf(key) == markOf(other) || markOf(nil) == markOf(key) {
 		t.Errorf("the marks are %s, %s and %s", markOf(key), markOf(other), markOf(nil))
 	}
 	if strings.Contains(identityOf(key), hex.EncodeToString(key[:4])) || !strings.HasSuffix(identityOf(key), markSeparator+markOf(key)) {
 		t.Errorf("the identity is %s", identityOf(key))
 	}
-	for _, err := range []error{
-		workflowError(temporal.NewApplicationError(unreadableFailure, "").(*temporal.ApplicationError)),
-		flowError(temporal.NewApplicationError(unreadableFailure, "").(*temporal.ApplicationError)),
-	} {
+	var unreadable *temporal.ApplicationError
+	if !errors.As(temporal.NewApplicationError(unreadableFailure, ""), &unreadable) {
+		t.Fatal("the SDK makes another error")
+	}
+	for _, err := range []error{workflowError(unreadable), flowError(unreadable)} {
 		if calls.KindOf(err) != calls.Invalid || !strings.Contains(calls.HintOf(err), "temporal.payload_key_env") {
 			t.Errorf("an end that cannot be decrypted: %v", err)
 		}

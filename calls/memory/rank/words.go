@@ -20,6 +20,8 @@ ca wo im ive id dont much many lot lots really might ever still yet else`)
 
 // generalWords are stems that say little. Their absence from all memories means
 // nothing.
+//
+//nolint:misspell // stems, such as noth of nothing
 var generalWords = value.WordSet(`happen say talk tell discuss mention speak remember know want need like love think feel give get go make
 take come see look try use start kind type sort thing name call time latest newest current recent nowaday
 done new since anyth someth everyth noth

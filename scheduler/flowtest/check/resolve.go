@@ -92,15 +92,16 @@ func (s *subject) isEmpty() bool {
 	if !s.isValue() {
 		return false
 	}
-	switch s.value.Kind() { //nolint:exhaustive // numbers and booleans are something
+	switch s.value.Kind() {
 	case value.List:
 		return len(s.value.List()) == 0
 	case value.Object:
 		return s.value.Map().Len() == 0
 	case value.String:
 		return strings.TrimSpace(textOf(s.value)) == ""
+	default:
+		return false
 	}
-	return false
 }
 
 // idleNote returns why a pass on the subject says little; zero if it does not.
