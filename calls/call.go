@@ -208,6 +208,8 @@ type Inside struct {
 	// With is the JSON pointer of the parameter that has inputs of the flow; the others are
 	// given when it runs. "" is none.
 	With string
+	// Asked is the JSON pointer of the schema of the parameters that a model gives, if the flow has written one.
+	Asked string
 	// LLM is the JSON pointer of the parameter that names the model providers that it asks; "" is
 	// none.
 	LLM string

@@ -72,7 +72,8 @@ func inside(params value.Value) (list []calls.Inside) {
 		if t.callPlace != "" {
 			at = "/" + t.callPlace
 		}
-		list = append(list, calls.Inside{Pointer: at, Call: t.call, Flow: t.flow, With: "/" + t.place + "/with", LLM: "/" + t.place + "/llm"})
+		list = append(list, calls.Inside{Pointer: at, Call: t.call, Flow: t.flow, With: "/" + t.place + "/with",
+			Asked: "/" + t.place + "/parameters", LLM: "/" + t.place + "/llm"})
 	}
 	return list
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -18,6 +19,8 @@ type tool struct {
 	parameters        *schema.Schema
 	// flat places the arguments in an HTTP request; nil for arguments that the tool takes as they are.
 	flat *flatArguments
+	// literals are the arguments that the call reads as templates: those of a model are made literal.
+	literals []string
 	// words translates the descriptions of the parameters; nil leaves them as they are.
 	words func(format string, args ...any) string
 	run   func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error)
@@ -185,6 +188,7 @@ func (t toolPlan) newTool(ctx context.Context, env *calls.Env) (tool, error) {
 		whole, err = t.ofFlow(ctx, env, &made)
 	} else {
 		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
+			arguments = withLiterals(arguments, made.literals)
 			output, err := env.Calls.RunCall(calls.WithProviders(ctx, t.llm), t.call, overlayFixed(arguments, t.with))
 			if err != nil {
 				return toolOutput{}, err
@@ -237,10 +241,14 @@ func (t toolPlan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*sche
 		return nil, calls.Errorf(calls.NotFound, "there is no call %q that can be run from here", t.call)
 	}
 	for _, name := range def.Info.Templates {
-		if _, isFixed := t.with.Get(name); !isFixed {
+		if _, isFixed := t.with.Get(name); isFixed {
+			continue
+		}
+		if !t.asksFor(name) {
 			return nil, calls.Errorf(calls.Invalid, "the tool %s has no %q: a model does not write templates", t.name, name).
 				WithHint("fix %s under with", name)
 		}
+		made.literals = append(made.literals, name)
 	}
 	whole := def.Info.Params
 	if def.ParamsFor != nil {
@@ -266,6 +274,28 @@ func (t toolPlan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*sche
 		made.description = def.Info.Summary.In(env.Vars.Language)
 	}
 	return whole, nil
+}
+
+// asksFor reports whether the flow spells out a parameter of the tool as one that the model gives.
+func (t toolPlan) asksFor(name string) bool {
+	_, isAsked := value.OfMap(t.parameters).At("/properties/" + value.Escape(name))
+	return isAsked
+}
+
+// withLiterals returns arguments with some of them made templates that print them as they are: no template is written by
+// a model.
+func withLiterals(arguments value.Value, names []string) value.Value {
+	if len(names) == 0 || arguments.Map() == nil {
+		return arguments
+	}
+	m := arguments.Map().Clone()
+	for _, name := range names {
+		v, _ := m.Get(name)
+		if text, ok := v.Str(); ok {
+			m.Set(name, value.OfString(prompt.LiteralSource(text)))
+		}
+	}
+	return value.OfMap(m)
 }
 
 // toolProblems returns what is wrong with the tools, whatever else the parameters are.

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
@@ -70,17 +71,18 @@ outputs: {x: "{{ a.text }}"}`: "no tools",
 func TestTemplateNamesLint(t *testing.T) {
 	const refused = "template: the text of a template is not computed when the flow runs: what a model, a user or a tool wrote would be read as a template (write the template in the flow, or take it with !file PATH; it sees the names that the step sees, as in {{ inputs.name }})"
 	for step, want := range map[string]string{
-		`{id: a, call: template, with: {template: "Hi {{ inputs.nme }}"}}`:                                                   `flow.yaml:3:53: there is no input "nme" (did you mean "name"?)`,
-		`{id: a, call: template, with: {template: "{{ b.text }}"}}`:                                                          `flow.yaml:3:50: the step "b" is not upstream of "a": its output may not be there yet ("b" comes after "a"; it cannot be used before)`,
-		`{id: a, call: template, with: {template: "{{ nope }}"}}`:                                                            `flow.yaml:3:50: template: no value is given for the name "nope" (give it under values)`,
-		`{id: a, call: template, with: {template: "{{ item }}"}}`:                                                            `flow.yaml:3:50: item is not known here (only with of a step with for_each sees it)`,
-		`{id: a, call: template, with: {template: !expr inputs.name}}`:                                                       `flow.yaml:3:46: ` + refused,
-		`{id: a, call: template, with: "{{ inputs }}"}`:                                                                      `flow.yaml:3:35: ` + refused,
-		`{id: a, call: template, enable_filling: true, with: {values: {}}}`:                                                  `flow.yaml:3:19: template needs the parameter "template": the text of a template is not filled in (write it under with)`,
-		`{id: a, call: agent, with: {prompt: x, tools: {calls: [{call: template, name: t}]}}}`:                               `flow.yaml:3:67: the tool needs "template" under with: a model does not write templates`,
-		`{id: a, call: agent, with: {prompt: x, tools: {calls: [{call: template, with: {template: "{{ inputs.name }}"}}]}}}`: `flow.yaml:3:94: tools/calls/0/with/` + strings.Replace(refused, "(write the template in the flow, or take it with !file PATH; it sees the names that the step sees, as in {{ inputs.name }})", "(write !raw before the text, so that the tool gets it as it is, and give the values under values)", 1),
-		`{id: a, call: template, with: {template: !expr "'a' ~ 'b'"}}`:                                                       "",
-		`{id: a, call: template, with: {template: "{{ inputs.name }}"}}`:                                                     "",
+		`{id: a, call: template, with: {template: "Hi {{ inputs.nme }}"}}`:                                                                           `flow.yaml:3:53: there is no input "nme" (did you mean "name"?)`,
+		`{id: a, call: template, with: {template: "{{ b.text }}"}}`:                                                                                  `flow.yaml:3:50: the step "b" is not upstream of "a": its output may not be there yet ("b" comes after "a"; it cannot be used before)`,
+		`{id: a, call: template, with: {template: "{{ nope }}"}}`:                                                                                    `flow.yaml:3:50: template: no value is given for the name "nope" (give it under values)`,
+		`{id: a, call: template, with: {template: "{{ item }}"}}`:                                                                                    `flow.yaml:3:50: item is not known here (only with of a step with for_each sees it)`,
+		`{id: a, call: template, with: {template: !expr inputs.name}}`:                                                                               `flow.yaml:3:46: ` + refused,
+		`{id: a, call: template, with: "{{ inputs }}"}`:                                                                                              `flow.yaml:3:35: ` + refused,
+		`{id: a, call: template, enable_filling: true, with: {values: {}}}`:                                                                          `flow.yaml:3:19: template needs the parameter "template": the text of a template is not filled in (write it under with)`,
+		`{id: a, call: agent, with: {prompt: x, tools: {calls: [{call: template, name: t}]}}}`:                                                       `flow.yaml:3:67: the tool needs "template" under with: a model does not write templates`,
+		`{id: a, call: agent, with: {prompt: x, tools: {calls: [{call: template, name: t, parameters: {properties: {template: {type: string}}}}]}}}`: `flow.yaml:3:67: warning: a model does not write templates: the template that it gives is taken as it is`,
+		`{id: a, call: agent, with: {prompt: x, tools: {calls: [{call: template, with: {template: "{{ inputs.name }}"}}]}}}`:                         `flow.yaml:3:94: tools/calls/0/with/` + strings.Replace(refused, "(write the template in the flow, or take it with !file PATH; it sees the names that the step sees, as in {{ inputs.name }})", "(write !raw before the text, so that the tool gets it as it is, and give the values under values)", 1),
+		`{id: a, call: template, with: {template: !expr "'a' ~ 'b'"}}`:                                                                               "",
+		`{id: a, call: template, with: {template: "{{ inputs.name }}"}}`:                                                                             "",
 	} {
 		flow := "inputs: {type: object, properties: {name: {type: string}}}\nsteps:\n  - " + step + "\n  - {id: b, call: template, with: {template: x}}\n"
 		_, problems := schedulertest.Loader(t, schedulertest.With(builtin.Calls()...)).Parse("flow.yaml", []byte(flow))
@@ -105,5 +107,24 @@ outputs: {x: "{{ work.rounds[0].tool_calls[0].result }}"}
 	got, _ := r.Outputs.Get("x")
 	if text, _ := got.Str(); strings.Contains(text, "42") {
 		t.Error(cmp.Diff("no template of the model", text))
+	}
+}
+
+// A text that the flow lets the model give as a template comes back as it is, without the values of any name.
+func TestTextOfModelIsLiteral(t *testing.T) {
+	const text = "{{ inputs.key }} {% raw %}{{ 6 * 7 }}\n"
+	use := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "echo", Arguments: value.Must(map[string]string{"template": text}).JSON()}}}
+	r := schedulertest.Run(t, `
+inputs: {type: object, properties: {key: {type: string, default: hidden}}}
+steps:
+  - {id: work, call: agent, with: {prompt: Go, tools: {calls: [{call: template, name: echo, parameters: {properties: {template: {type: string}}}}]}}}
+outputs: {x: "{{ work.rounds[0].tool_calls[0].result }}"}
+`, schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.New(use, scripted.Answer{Text: "done"})))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	got, _ := r.Outputs.Get("x")
+	if diff := cmp.Diff(value.OfString(text).JSON(), got.JSON()); diff != "" {
+		t.Error(diff)
 	}
 }

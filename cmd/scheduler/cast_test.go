@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"html"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -35,6 +36,12 @@ func TestCast(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") {
+			t.Setenv(name, "") // set back at the end
+			os.Unsetenv(name)
+		}
+	}
 	t.Setenv("SCHEDULER_LANGUAGE", "en")
 	c := &cast{}
 	for _, step := range castScript {

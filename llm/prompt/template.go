@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/eval"
@@ -39,6 +40,19 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 	}
 	return t, nil
 }
+
+// LiteralSource returns the source of a template that renders to the text, whatever is in it: for {{ x }} it is
+// {{ "{" }}{{ "{" }} x }}.
+func LiteralSource(text string) string {
+	source := literals.Replace(text)
+	if strings.HasSuffix(text, "\n") { // one at the end of a template is left out
+		source += `{{ "" }}`
+	}
+	return source
+}
+
+// literals prints the characters that a template does not print as they are.
+var literals = strings.NewReplacer("{", `{{ "{" }}`, "\r", `{{ "\r" }}`)
 
 // Render returns the text that the template makes of the names in scope. Errors are
 // of type *[Error].

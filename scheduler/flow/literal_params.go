@@ -279,7 +279,15 @@ func (u *unit) lintTemplates(s *stepUnit) {
 			v, _ := at.Literal.At(rest)
 			if at.isComputed() {
 				u.add(at.Pos, computedTemplate, pointer[1:]).hint("write !raw before the text, so that the tool gets it as it is, and give the values under values")
-			} else if v.IsNull() && at.Map == nil && at.Expr == nil {
+				continue
+			}
+			if !v.IsNull() || at.Map != nil || at.Expr != nil {
+				continue
+			}
+			asked, rest := Descend(s.With, in.Asked+"/properties/"+value.Escape(name))
+			if _, isAsked := asked.Written().At(rest); in.Asked != "" && isAsked {
+				u.warn(u.positionOf(nodeAt(s.with, in.Pointer)), "a model does not write templates: the %s that it gives is taken as it is", name)
+			} else {
 				u.add(u.positionOf(nodeAt(s.with, in.Pointer)), "the tool needs %q under with: a model does not write templates", name)
 			}
 		}
