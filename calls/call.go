@@ -95,14 +95,14 @@ type Info struct {
 	// its output, and a replay does without it. InitIsOutside says so of Init.
 	IsOutside, InitIsOutside bool
 	// MayAsk reports whether Exec may ask people for values by [Env.Asker], as a tool of an MCP server does: the run then waits. Only
-	// such a call gets an Asker. What the calls and flows inside it do is not counted.
+	// such a call gets an Asker. The calls and flows inside it are not counted.
 	MayAsk bool
 	// NoSubsteps reports whether the call runs nothing inside its step: the engine gives it no
 	// [Substeps], and a search for the steps of a run need not look below it.
 	NoSubsteps bool
-	// Check finds parameters that the schema cannot refuse, such as two that exclude each other. Lint calls it with what is known
+	// Check finds parameters that the schema cannot refuse, such as two that exclude each other. Lint calls it with the parameters that are known
 	// before a flow runs, and the construction of the call with all values, so that both refuse the same: see [LintEnv.CheckExclusive].
-	// In params, null stands for what env says is computed. nil: there is nothing to check.
+	// In params, null stands for values that env says are computed. nil: there is nothing to check.
 	Check func(params value.Value, env LintEnv) []schema.Problem
 	// Examples are runnable uses; the first is the one that people see.
 	Examples []Example
@@ -188,9 +188,9 @@ type Definition struct {
 	// read, "" if it is not known. ok is false for params
 	// with which it reads none, such as those of a check without a model. nil: the call takes values only.
 	TakeMessage func(params value.Value, asked, message string) (with value.Value, ok bool)
-	// Composes returns, in order, what the text or the messages at a JSON pointer of the output are put together of; ""
-	// stands for the messages that the call sends to its model. In params, null stands for what holds a template. Lint
-	// finds prompts by it that begin with what changes from request to request. nil, or no pieces: that is not known.
+	// Composes returns, in order, the pieces of the text or the messages at a JSON pointer of the output; ""
+	// stands for the messages that the call sends to its model. In params, null stands for values with a template. Lint
+	// finds prompts by it that begin with a text which changes from request to request. nil, or no pieces: not known.
 	Composes func(pointer string, params value.Value) []PromptPiece
 	// Origins returns where the text was taken from that a finished step has at a JSON
 	// pointer, which begins with /input or /output: what the call passes on of its
@@ -255,7 +255,7 @@ type LintEnv struct {
 	// tool, or by what fills them in.
 	IsOpen bool
 	// Tries is how often a step is tried, from 1: it may run again then, and also when its run goes on after its process died. It is 0
-	// for what is no step, such as a tool of a model.
+	// for a use that is no step, such as a tool of a model.
 	Tries int
 }
 

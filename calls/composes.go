@@ -1,6 +1,6 @@
 package calls
 
-// PromptPiece is a stretch of what a call puts together of its parameters, as far as that is known before a flow runs: one
+// PromptPiece is a stretch of a text that a call puts together of its parameters, as far as that is known before a flow runs: one
 // of its fields is set. [Definition.Composes] makes it.
 type PromptPiece struct {
 	// Size is a text that stays the same, in bytes.

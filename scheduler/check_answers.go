@@ -139,7 +139,7 @@ func CheckAnswers(answers []Answer, waiting []journal.WaitingFor) error {
 	return calls.Errorf(calls.Invalid, "%w", errors.Join(wrong...))
 }
 
-// answerProblems returns what is wrong with an answer to a place. A value of a format, such as a date, may be written in other
+// answerProblems returns the faults of an answer to a place. A value of a format, such as a date, may be written in other
 // ways than the schema has it, for example "tomorrow": slot, which sees all answers before they are taken, brings it into its form. It has
 // formats of its own, too.
 func answerProblems(s *schema.Schema, v value.Value) schema.Problems {

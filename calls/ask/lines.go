@@ -195,7 +195,7 @@ func CheckSource(params value.Value, env calls.LintEnv) (problems []schema.Probl
 	messages, _ := params.Get("messages")
 	for i, m := range messages.List() {
 		at := fmt.Sprintf("/messages/%d", i)
-		if m.Kind() != value.Object || env.IsComputed(at+"/content") { // the schema refuses what is no object
+		if m.Kind() != value.Object || env.IsComputed(at+"/content") { // the schema refuses all but objects
 			continue
 		}
 		content, has := m.Get("content")

@@ -137,7 +137,7 @@ func (w Wording) valuesOf(f Field) *value.Map {
 // Cancelled returns what is said when the user has cancelled the run.
 func (w Wording) Cancelled() string { return w.render("cancelled", value.NewMap(0)) }
 
-// Failed returns what is said to the user whose run has failed, with the id of the run for those who can look it up. The error itself may name
+// Failed returns the words for the user whose run has failed, with the id of the run for those who can look it up. The error itself may name
 // addresses and files, and is none of the user's business.
 func (w Wording) Failed(kind calls.Kind, run string) string {
 	return w.render("failed", value.Pairs("kind", string(kind), "run", run))

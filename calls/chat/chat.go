@@ -132,7 +132,7 @@ func abilities(params value.Value) (needs []string) {
 	return needs
 }
 
-// lintParams finds what is wrong in response_schema, and members of extra that the call makes itself.
+// lintParams finds faults in response_schema, and members of extra that the call makes itself.
 func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	answer, _ := params.Get("response_schema")
 	problems := append(schema.InvalidAt("/response_schema", answer), schema.LintAt("/response_schema", answer, env.IsComputed).AsWarnings()...)
@@ -159,7 +159,7 @@ func checkMessages(params value.Value, env calls.LintEnv) (problems []schema.Pro
 	}
 	for i, v := range messages.List() {
 		at := fmt.Sprintf("/messages/%d", i)
-		if v.Kind() != value.Object || env.IsComputed(at+"/role") { // the schema refuses what is no object
+		if v.Kind() != value.Object || env.IsComputed(at+"/role") { // the schema refuses all but objects
 			continue
 		}
 		m := v.Map()

@@ -62,7 +62,7 @@ func Definition() calls.Definition {
 	return def
 }
 
-// promptPieces returns what the system prompt and the messages are put together of.
+// promptPieces returns the pieces of the system prompt and of the messages.
 func promptPieces(pointer string, params value.Value) []calls.PromptPiece {
 	pieces := calls.PromptTexts("/slots/before_char", "/identity")
 	if _, hasFiles := params.Get("workspace"); hasFiles {

@@ -42,7 +42,7 @@ func Definition() calls.Definition {
 	return def
 }
 
-// promptPieces returns what the prompt is put together of: the texts and variables of its modules.
+// promptPieces returns the pieces of the prompt: the texts and variables of its modules.
 func promptPieces(pointer string, params value.Value) (pieces []calls.PromptPiece) {
 	if pointer != "/prompt" {
 		return nil

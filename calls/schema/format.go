@@ -19,9 +19,9 @@ import (
 // Format is a format whose values are checked, and brought into the one form that programs take. Schemas name it as a format of a string or
 // a number, or, if it has a Type, as a type of its own. [Formats] lists the built-in ones; it is safe for concurrent use.
 type Format struct {
-	// Name is what a schema writes under format or type.
+	// Name is the word that a schema writes under format or type.
 	Name string
-	// Words are what people call a value, with its article: "an e-mail address"; "" is the name.
+	// Words are the name that people use for a value, with its article: "an e-mail address"; "" is the name.
 	Words wording.Text
 	// Type is the schema that the name stands for as a type; null for a name that is none.
 	Type value.Value
@@ -51,7 +51,7 @@ func (f Format) Misfit() Problem {
 	return Problem{Keyword: "format"}.WithMessage("it is not understood as %s", formatWords(f.Name))
 }
 
-// formatWords returns what people call a value of a format.
+// formatWords returns the name that people use for a value of a format.
 func formatWords(name string) wording.Text {
 	format, ok := FindFormat(name)
 	if !ok || format.Words.En == "" {

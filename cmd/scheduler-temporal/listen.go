@@ -43,7 +43,7 @@ func (p *program) listen(ctx context.Context, client *temporal.Client, address s
 	return func() { _ = server.Close() }, nil
 }
 
-// withoutOp returns an error of the network without the words for what was tried.
+// withoutOp returns an error of the network without the words for the operation.
 func withoutOp(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {

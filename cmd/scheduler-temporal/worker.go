@@ -79,7 +79,7 @@ func (p *program) work(ctx context.Context, f *worker.Flags) error {
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
-	defer func() { _ = registry.Close() }() // what was written is committed
+	defer func() { _ = registry.Close() }() // its writes are committed
 	member := fleet.Join(p.newRecord(queues, slots), nil)
 	waiting := queue.New(queue.Options{Service: p.service, Workers: registry.Workers, Default: p.settings.Temporal.Queue})
 	observer.WatchQueues(waiting.Values, member.Load)
@@ -95,7 +95,7 @@ func (p *program) work(ctx context.Context, f *worker.Flags) error {
 	}))
 }
 
-// newRecord returns what the list of workers tells of this one.
+// newRecord returns the row of this worker in the list of workers.
 func (p *program) newRecord(queues []string, slots int) fleet.Worker {
 	w := fleet.Worker{Kind: fleet.RunWorker, Version: buildVersion(), On: p.settings.On}
 	for _, queue := range queues {

@@ -105,7 +105,7 @@ func (e exitError) Unwrap() error { return e.err }
 
 func usageError(err error) error { return exitError{exitUsage, err} }
 
-// beforeRun returns the error of what failed before anything ran, with its exit code: 1 if
+// beforeRun returns an error from before anything ran, with its exit code: 1 if
 // a store or Temporal cannot be reached, else 2.
 func (a *app) beforeRun(err error) error {
 	var unavailable *service.UnavailableError

@@ -123,7 +123,7 @@ func Truthy(v value.Value) bool { return pyvalue.Truthy(v) }
 // Filters lists the filters, by name.
 func Filters() []Builtin { return builtins.Filters() }
 
-// NameRemedy returns what to write instead of a name that nothing gives a value, if it is known from Jinja2, Python or a web framework: for
+// NameRemedy returns the words to write instead of a name that nothing gives a value, if it is known from Jinja2, Python or a web framework: for
 // example x | length for len. It is "" for any other name.
 func NameRemedy(name string) wording.Text { return builtins.NameRemedy(name) }
 

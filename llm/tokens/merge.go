@@ -4,7 +4,7 @@ import (
 	"unicode/utf8"
 )
 
-// countTokens returns how many tokens of o200k a text is. What is left when done is closed is estimated by its length.
+// countTokens returns how many tokens of o200k a text is. When done is closed, the rest is estimated by its length.
 func countTokens(text string, done <-chan struct{}) int {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text)) // each wrong byte counts as U+FFFD

@@ -123,7 +123,7 @@ type Member struct {
 	fill func(*Worker)
 	wake chan struct{}
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	worker Worker
 	left   map[string]Left
 }
@@ -240,7 +240,7 @@ func (m *Member) Keep(registry Registry, log *slog.Logger) (stop func()) {
 	})
 }
 
-// beat writes the record until quit is closed. What changes in between is written after minBeat at the earliest.
+// beat writes the record until quit is closed. Changes in between are written after minBeat at the earliest.
 func (m *Member) beat(registry Registry, log *slog.Logger, quit <-chan struct{}) {
 	const minBeat = time.Second
 	isSilent := false

@@ -34,7 +34,7 @@ type Reason struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// ForUser returns the text for a user, without names of machines and what these lack.
+// ForUser returns the text for a user, without names of machines and the things they lack.
 func (r *Reason) ForUser() wording.Text {
 	switch r.Code { //nolint:exhaustive // the texts of the others name neither
 	case NoWorker, Missing:

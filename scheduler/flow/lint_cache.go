@@ -46,7 +46,7 @@ func (u *unit) lintCache(s *Step, segments []segment, warned map[Position]bool) 
 	}
 }
 
-// lintFileCache warns of a text that begins with what changes, before files of the machine.
+// lintFileCache warns of a text whose beginning changes, before files of the machine.
 func (u *unit) lintFileCache(s *Step, t *promptTracer, warned map[Position]bool) {
 	pieces := piecesOf(s, "/system")
 	files := slices.IndexFunc(pieces, func(p calls.PromptPiece) bool { return p.IsFiles })

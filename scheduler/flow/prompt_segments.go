@@ -223,7 +223,7 @@ func (t *promptTracer) outputSegments(s *Step, pointer string) (all []segment) {
 	return all
 }
 
-// piecesOf returns what the call of a step puts together at a pointer of its output.
+// piecesOf returns the pieces that the call of a step puts together at a pointer of its output.
 func piecesOf(s *Step, pointer string) []calls.PromptPiece {
 	if s.Def.Composes == nil {
 		return nil

@@ -103,7 +103,7 @@ type RunState struct {
 	asksAgain    bool // the run failed as a step read a message of the user
 }
 
-// Stretch is what one process did of a run: all events from Seq until the next stretch.
+// Stretch is the part of a run that one process did: all events from Seq until the next stretch.
 type Stretch struct {
 	Process
 	Since time.Time `json:"since"`

@@ -128,7 +128,7 @@ func summaryLine(v value.Value) string {
 	return value.Truncate(strings.Join(strings.Fields(text), " "), maxSummaryLine)
 }
 
-// longCode is what base64 looks like, for example an image or a key.
+// longCode looks like base64, for example an image or a key.
 var longCode = regexp.MustCompile(`[A-Za-z0-9+/=_-]{40,}`)
 
 // textOfParts returns the texts of a list of {type: text, text: ...}; null for other lists.

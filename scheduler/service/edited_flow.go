@@ -52,7 +52,7 @@ type PreviewRequest struct {
 	ReadFile func(path string) ([]byte, error)
 	// ReadsFiles is set if steps may read the files that their parameters name.
 	ReadsFiles bool
-	// Values are what the steps before it gave. See [Service.ValuesOfRun] and [ValuesOfCase].
+	// Values are the outputs of the steps before it. See [Service.ValuesOfRun] and [ValuesOfCase].
 	Values func(f *flow.Flow) (preview.Values, error)
 }
 
@@ -111,7 +111,7 @@ func (s *Service) Preview(ctx context.Context, p Principal, r *PreviewRequest) (
 	return &Preview{step, result, err, problems}, nil
 }
 
-// previewEnv returns what the calls of a preview may use: texts in further languages, and media files for those who may read them.
+// previewEnv returns the services that the calls of a preview may use: texts in further languages, and media files for those who may read them.
 func (s *Service) previewEnv(readsFiles bool) (*calls.Env, error) {
 	known, err := s.parts.CallEnv(false)
 	if err != nil {
@@ -142,7 +142,7 @@ func stepAt(f *flow.Flow, line int) *flow.Step {
 	return at
 }
 
-// ValuesOfRun returns what a run that the principal sees knows of its steps; id "" is the last run of the flow. run is
+// ValuesOfRun returns the inputs and outputs of a run that the principal sees; id "" is the last run of the flow. run is
 // the run that was found, "" if there is none.
 func (s *Service) ValuesOfRun(ctx context.Context, p Principal, flowName, id string) (known preview.Values, run string, err error) {
 	if id == "" {
@@ -180,7 +180,7 @@ func (s *Service) ValuesOfRun(ctx context.Context, p Principal, flowName, id str
 	return known, id, nil
 }
 
-// ValuesOfCase returns what a case of a test gives: its inputs, the steps of its state, and the first reply of each mock.
+// ValuesOfCase returns the values that a case of a test gives: its inputs, the steps of its state, and the first reply of each mock.
 func ValuesOfCase(c *suite.Case) preview.Values {
 	known := preview.Values{Inputs: c.Inputs, Conversation: c.Conversation, Steps: map[string]preview.Step{}, Variables: map[string]value.Value{}}
 	for i := range c.Mocks {

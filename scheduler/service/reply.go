@@ -172,7 +172,7 @@ func (s *Service) UnfitAnswers(details *RunDetails, answers []scheduler.Answer) 
 // CancelledText returns what a person is told whose run was cancelled.
 func (s *Service) CancelledText(details *RunDetails) string { return s.wordingOf(details).Cancelled() }
 
-// FailedText returns what a person is told whose run has failed with an error of a kind, in a language; "" is that of the settings. run is
+// FailedText returns the words for a person whose run has failed with an error of a kind, in a language; "" is that of the settings. run is
 // "" for none.
 func (s *Service) FailedText(language string, kind calls.Kind, run string) string {
 	return s.wordingIn(language).Failed(kind, run)

@@ -90,7 +90,7 @@ const (
 	HandedOver State = "handed_over"
 	// Stuck: the run has brought down one worker after the other.
 	Stuck State = "stuck"
-	// Unavailable: the worker lacks what the run needs, or the run pauses because workers died at it.
+	// Unavailable: the worker lacks a thing that the run needs, or the run pauses because workers died at it.
 	Unavailable State = "unavailable"
 )
 
@@ -106,7 +106,7 @@ type Outcome struct {
 	// Kind and Step are those of the error of a failed run.
 	Kind string `json:"kind,omitempty"`
 	Step string `json:"step,omitempty"`
-	// Missing is what the worker lacks, for [Unavailable]; Pause is how long the run waits before the next try, if it waits because
+	// Missing names the things that the worker lacks, for [Unavailable]; Pause is how long the run waits before the next try, if it waits because
 	// workers died at it.
 	Missing string        `json:"missing,omitempty"`
 	Pause   time.Duration `json:"pause,omitempty"`

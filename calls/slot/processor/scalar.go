@@ -154,7 +154,7 @@ func isInUnion(place schema.Place) bool {
 	})
 }
 
-// formatName returns what people call a value of a place.
+// formatName returns the name that people use for a value of a place.
 func (p *Processor) formatName(place schema.Place) wording.Text {
 	for _, sub := range place.All {
 		name, _ := sub.Get("format")

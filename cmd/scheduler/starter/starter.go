@@ -27,7 +27,7 @@ var folders embed.FS
 type Template struct {
 	// Name is the word after --template, for example chat.
 	Name string
-	// Summary says in one line what the flow does.
+	// Summary is the purpose of the flow in one line.
 	Summary wording.Text
 	// Run are the words of the command that a new user tries first, after the name of the program.
 	Run []string
@@ -52,7 +52,7 @@ func List() []Template {
 // DemoFlow is the flow that scheduler demo runs from its recorded answers.
 const DemoFlow = "flows/quickstart.yaml"
 
-// Demo is the project of scheduler demo: the quickstart, a chat, and a flow that asks for what is missing.
+// Demo is the project of scheduler demo: the quickstart, a chat, and a flow that asks for missing values.
 func Demo() Template {
 	return Template{Name: "demo", folders: []string{"chat", "demo"}, examples: []string{"quickstart"}}
 }

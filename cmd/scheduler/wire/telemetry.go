@@ -20,7 +20,7 @@ import (
 // telemetryTimeout bounds how long the last spans may take to be sent.
 const telemetryTimeout = 5 * time.Second
 
-// ObserveRuns returns what makes metrics and traces of the runs of a server or a worker, and lets their events name this process. The
+// ObserveRuns returns an observer that makes metrics and traces of the runs of a server or a worker, and lets their events name this process. The
 // journal that is opened afterwards is counted too.
 func (rt *Runtime) ObserveRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Observer, error) {
 	traces := telemetry.Traces{Endpoint: c.Endpoint, Content: c.Content, Headers: map[string]string{}}

@@ -43,10 +43,10 @@ type patientConnection struct {
 	unanswered, asked map[jsonrpc.ID]bool
 }
 
-// errInputEnded is the answer to what the client is asked after the end of its output: it cannot answer.
+// errInputEnded answers requests to the client after the end of its output: it cannot answer.
 var errInputEnded = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client has ended its output"}
 
-// Read returns the next message. After the last one it waits until all requests are answered; what the client is asked meanwhile
+// Read returns the next message. After the last one it waits until all requests are answered; a request to the client meanwhile
 // fails.
 func (c *patientConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	if !c.hasEnded {

@@ -97,7 +97,7 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Calle
 }
 
 // inPlainWords returns the error as the user of a chat reads it. An error of a run, of a provider or of the server may name addresses, files and
-// keys: it stays in the run and the log. An error of the request tells its client what to mend, and is returned as it is.
+// keys: it stays in the run and the log. An error of the request tells its client the remedy, and is returned as it is.
 func (t *turn) inPlainWords(err error) error {
 	var known *Error
 	var failure *scheduler.Failure

@@ -180,7 +180,7 @@ func (t *turn) keepReply(ctx context.Context) error {
 	return t.keepKeys(ctx, keys[:len(keys)-1])
 }
 
-// chatKeysNow returns the keys of the chat with what the run has just said.
+// chatKeysNow returns the keys of the chat with the last words of the run.
 func (t *turn) chatKeysNow() [][]byte {
 	return t.in.chatKeys(t.by, len(t.in.talk), t.out.whole.String())
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// What one preview may use.
+// The bounds of one preview.
 const (
 	maxSteps       = 500
 	maxOutputBytes = 8 << 20
 )
 
-// Values are what an earlier run, or a test, knows of the flow. The caller of [Render] makes them; they are only read.
+// Values are the inputs and outputs of an earlier run, or of a test. The caller of [Render] makes them; they are only read.
 type Values struct {
 	Inputs       value.Value
 	Conversation value.Value
@@ -39,21 +39,21 @@ type Values struct {
 
 // Step is how a step ended. Params and Input are null if they are not known.
 type Step struct {
-	// Call is the one that ran; what another call gave says nothing of the step. "" is not known.
+	// Call is the one that ran; the output of another call says nothing of the step. "" is not known.
 	Call                  string
 	Params, Input, Output value.Value
 	IsSkipped             bool
 	Reason                string
 }
 
-// Options say what [Render] works with. The caller makes them for one preview; they are only read.
+// Options are the parts that [Render] works with. The caller makes them for one preview; they are only read.
 type Options struct {
 	// Step is the id of the step whose prompt is shown.
 	Step   string
 	Values Values
-	// Env is what calls may use. It has no model, no memory and no way to other machines.
+	// Env has the services that calls may use. It has no model, no memory and no way to other machines.
 	Env *calls.Env
-	// Loader is what has read the flow.
+	// Loader has read the flow.
 	Loader *flow.Loader
 	// ReadsFiles is set if steps may read files of the machine that their parameters name, such as workspace.
 	ReadsFiles bool
@@ -167,7 +167,7 @@ func (r *renderer) failedAncestor(record *journal.RunState) int {
 	return step.Index
 }
 
-// run runs what leads to the prompt, and returns what it recorded.
+// run runs the steps that lead to the prompt, and returns their record.
 func (r *renderer) run(ctx context.Context) (*journal.RunState, error) {
 	r.unknown = nil
 	items := map[string]bool{}
@@ -221,7 +221,7 @@ func (r *renderer) path() string {
 	return journal.StepPath(r.target.ID, &first)
 }
 
-// newExecutor returns what runs the flow up to the prompt.
+// newExecutor returns an executor that runs the flow up to the prompt.
 func (r *renderer) newExecutor() *scheduler.StepExecutor {
 	o := r.options
 	loader := *o.Loader
@@ -235,7 +235,7 @@ func (r *renderer) newExecutor() *scheduler.StepExecutor {
 	}
 }
 
-// registry returns what the flow names, without the functions of plugins: variables have the known values, or placeholders, and what a
+// registry returns the names that the flow may use, without the functions of plugins: variables have the known values, or placeholders, and what a
 // function would judge is in the prompt.
 func (r *renderer) registry() *calls.Registry {
 	var names []string
@@ -255,7 +255,7 @@ func (r *renderer) registry() *calls.Registry {
 	return r.options.Loader.Registry.WithResolver(plugins.ResolverFunc(resolve), names...).WithImportance(plugins.ImportanceFunc(judge))
 }
 
-// inputs returns the inputs that are known, the defaults of the flow, and placeholders for what it requires beside them.
+// inputs returns the inputs that are known, the defaults of the flow, and placeholders for the others that it requires.
 func (r *renderer) inputs() value.Value {
 	inputs := value.NewMap(4)
 	for key, v := range r.options.Values.Inputs.Map().All() {

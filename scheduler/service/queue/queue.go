@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// Options are what a [Watch] is made of.
+// Options are the parts of a [Watch].
 type Options struct {
 	Service *service.Service
 	// Workers lists the processes that carry runs out.
@@ -31,7 +31,7 @@ type Options struct {
 type Watch struct {
 	options Options
 
-	mu      sync.Mutex        // guards what follows
+	mu      sync.Mutex        // guards the fields below
 	names   map[string]string // the queues of runs, by their ids
 	workers []*fleet.Worker
 	listed  time.Time
@@ -146,14 +146,14 @@ func (w *Watch) countOfUser(ctx context.Context, info *journal.RunInfo, queue st
 	return n, nil
 }
 
-// Count is what is in a queue.
+// Count tells how full a queue is.
 type Count struct {
 	// Waiting runs have no process, Running ones have one. Oldest is since when the one that has waited longest has none; zero for none.
 	Waiting, Running int
 	Oldest           time.Time
 }
 
-// Counts returns what is in each queue, now or some seconds ago. Queues of processes that are there are listed when they are empty too.
+// Counts returns how full each queue is, now or some seconds ago. Queues of processes that are there are listed when they are empty too.
 func (w *Watch) Counts(ctx context.Context) (map[string]Count, error) {
 	w.mu.Lock()
 	counts, isFresh := w.counts, !w.counted.IsZero() && time.Since(w.counted) < countsAge

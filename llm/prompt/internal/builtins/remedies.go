@@ -127,7 +127,7 @@ func Remedy(kind, name string) (text string, ok bool) {
 	return text, ok
 }
 
-// NameRemedy returns what to write instead of a name that nothing gives a value, for example x | length for len; "" if it is not known
+// NameRemedy returns the words to write instead of a name that nothing gives a value, for example x | length for len; "" if it is not known
 // from elsewhere.
 func NameRemedy(name string) wording.Text {
 	for _, kind := range []string{"function", "name"} {
