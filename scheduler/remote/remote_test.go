@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -95,6 +96,12 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
 func TestRequests(t *testing.T) {
 	c, log := newClient(t, "v1", Settings{Version: "v1", On: "temporal://x"})
 	err := c.Start(t.Context(), service.RemoteRun{ID: "r", Queue: "gpu", Seq: 7, IsChild: true})
@@ -120,10 +127,12 @@ func TestRequests(t *testing.T) {
 	if diff := cmp.Diff([]wording.Text{{En: "held up", Zh: "受阻"}}, hints); diff != "" {
 		t.Error(diff)
 	}
-	c.Close()
-	if !strings.Contains(log.String(), "woken r7") {
-		t.Errorf("the log is %q", log)
+	for began := time.Now(); !strings.Contains(log.String(), "woken r7"); time.Sleep(time.Millisecond) {
+		if time.Since(began) > time.Minute { // the lines of a program arrive beside its answers
+			t.Fatalf("the log is %q", log)
+		}
 	}
+	c.Close()
 }
 
 // A wait ends with its context, and the program stays.

@@ -3,7 +3,7 @@
 // [NewURL] returns a database of its own for a test, on a server that the test binary shares:
 // a private one, made by initdb and gone with the binary, or that of the variable
 // SCHEDULER_TEST_POSTGRES_URL. Where there is neither the test is skipped, or fails if
-// SCHEDULER_REQUIRE_POSTGRES is set. [NewServer] returns a private server that a test may stop.
+// REQUIRE_POSTGRES is set. [NewServer] returns a private server that a test may stop.
 package pgdbtest
 
 import (
@@ -22,7 +22,7 @@ import (
 // The variables that decide which server is used.
 const (
 	variableURL      = "SCHEDULER_TEST_POSTGRES_URL"
-	variableRequired = "SCHEDULER_REQUIRE_POSTGRES"
+	variableRequired = "REQUIRE_POSTGRES"
 )
 
 // shared is the server of this test binary. It ends with the binary.
