@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -282,6 +283,47 @@ func TestChatsOfTwoClients(t *testing.T) {
 		if next.at("/scheduler/run") != begun.at("/scheduler/run") || next.at(said) != "How many days?" {
 			t.Errorf("%s gets %s", client, next.text)
 		}
+	}
+}
+
+// TestChatsAlike: of two chats with the same words each answers its own run, which asks for the place that the chat ends with; and
+// an answer that the user changes, after the run went on to another question, is none to that question.
+func TestChatsAlike(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		headers [2][]string
+	}{
+		{name: "without a session"},
+		{name: "with sessions", headers: [2][]string{{"X-Session-Id", "a"}, {"X-Session-Id", "b"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, t.TempDir(), nil, nil)
+			token := f.token("", store.RunsWrite)
+			chat := func(client int, texts ...string) *reply {
+				return f.chat(token, "sub~wait", messages(texts...), "", test.headers[client]...)
+			}
+			const town, days = "What is the town?", "How many days?"
+			runs := []string{chat(0, "Snow").at("/scheduler/run"), chat(1, "Snow").at("/scheduler/run")}
+			second := chat(1, "Snow", town, "Paris")
+			first := chat(0, "Snow", town, "Rome")
+			if first.at(said) != days || second.at(said) != days {
+				t.Fatalf("the answers get\n%s\n%s", first.text, second.text)
+			}
+			answered := []string{first.at("/scheduler/run"), second.at("/scheduler/run")}
+			slices.Sort(runs)
+			slices.Sort(answered)
+			if !slices.Equal(runs, answered) {
+				t.Errorf("the runs %v were answered, want %v", answered, runs)
+			}
+			edited := chat(0, "Snow", town, "Oslo")
+			if edited.at(said) != town || slices.Contains(runs, edited.at("/scheduler/run")) {
+				t.Errorf("a changed answer gets %s, want the question of a new run", edited.text)
+			}
+			next := chat(0, "Snow", town, "Rome", days, "3")
+			if next.at("/scheduler/run") != first.at("/scheduler/run") && test.headers[0] == nil {
+				t.Errorf("the chat goes on with %s", next.text)
+			}
+		})
 	}
 }
 

@@ -192,7 +192,7 @@ func (in *request) conversation() value.Value {
 // hold a clock, for example; and by the talk alone, for a client that changes the reply.
 func (in *request) chatKeys(by Caller, n int, reply string) [][]byte {
 	key := func(kind string, more ...string) []byte {
-		return hashOf(append([]string{kind, by.Key, in.model, in.user, joinTalk(in.talk[:n])}, more...)...)
+		return hashOf(append([]string{kind, by.Key, in.model, in.user, in.session, joinTalk(in.talk[:n])}, more...)...)
 	}
 	reply = plainWords(reply)
 	return [][]byte{key("instructed", reply, in.instructions), key("reply", reply), key("talk")}

@@ -285,6 +285,9 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 			return err
 		}
 	case journal.FlowFailed:
+		if err := t.keepFailure(ctx); err != nil {
+			return err
+		}
 		if last.Data.Text == "" { // else the flow's own reply was said
 			return t.failedError(last.Data.Error.Kind)
 		}

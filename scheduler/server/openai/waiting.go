@@ -2,8 +2,11 @@ package openai
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -17,32 +20,49 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	if t.in.session != "" {
 		return t.waitingOfSession(ctx)
 	}
+	asked, err := t.askedBefore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, kept := range asked {
+		id, place, _ := strings.Cut(kept, "@")
+		info, err := s.Run(ctx, t.by.Principal, id)
+		if calls.KindOf(err) == calls.NotFound { // it was deleted
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if info, err = t.ifAsked(ctx, info, place); err != nil || info != nil {
+			return info, err
+		}
+	}
+	return nil, nil
+}
+
+// askedBefore returns the runs that have said the assistant's last message in a chat like this one, the last one first, each with the
+// place that it asked for: RUN@PLACE. Two chats may begin alike, and a user may go back to an earlier question. If no run has said
+// these words, it is those that said something else there.
+func (t *turn) askedBefore(ctx context.Context) (asked []string, err error) {
 	n := t.in.askedEnd()
 	if n < 2 {
 		return nil, nil
 	}
-	// The request that was answered with the question. Two chats may begin alike: the run that said these words comes first.
-	var id string
-	for _, key := range t.in.chatKeys(t.by, n-1, t.in.talk[n-1].text) {
-		found, err := t.api.options.Store.Conversation(ctx, key)
+	keys := t.in.chatKeys(t.by, n-1, t.in.talk[n-1].text)
+	for i, key := range keys {
+		isForOtherWords := i == len(keys)-1
+		if isForOtherWords && asked != nil {
+			break
+		}
+		kept, err := t.api.options.Store.Conversation(ctx, key)
 		if err != nil {
 			return nil, err
 		}
-		if id = found; id != "" {
-			break
-		}
+		runs := strings.Fields(kept)
+		slices.Reverse(runs)
+		asked = append(asked, runs...)
 	}
-	if id == "" {
-		return nil, nil
-	}
-	info, err := s.Run(ctx, t.by.Principal, id)
-	if calls.KindOf(err) == calls.NotFound { // it was deleted
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return t.ifAsked(ctx, info)
+	return asked, nil
 }
 
 // waitingOfSession is waitingRun for a request that names its session.
@@ -57,18 +77,35 @@ func (t *turn) waitingOfSession(ctx context.Context) (*journal.RunInfo, error) {
 			if err != nil {
 				return nil, err
 			}
-			return t.ifAsked(ctx, info)
+			asked, err := t.askedBefore(ctx)
+			if err != nil {
+				return nil, err
+			}
+			i := slices.IndexFunc(asked, func(kept string) bool { return strings.HasPrefix(kept, info.ID+"@") })
+			if i < 0 { // the client does not send what was said, or has changed it
+				return t.ifAsked(ctx, info, "")
+			}
+			return t.ifAsked(ctx, info, strings.TrimPrefix(asked[i], info.ID+"@"))
 		}
 	}
 	return nil, nil
 }
 
-// ifAsked returns a run if the user can answer it, and nil otherwise.
-func (t *turn) ifAsked(ctx context.Context, info *journal.RunInfo) (*journal.RunInfo, error) {
-	if info.State != journal.RunFailed {
-		if info.State == journal.RunWaiting {
+// ifAsked returns a run if the user can answer it, and nil otherwise: also if it asks by now for another place than then, "" if that
+// is not known. The user has then gone back and changed an answer, which is none to the question that is open.
+func (t *turn) ifAsked(ctx context.Context, info *journal.RunInfo, place string) (*journal.RunInfo, error) {
+	switch info.State {
+	case journal.RunFailed:
+	case journal.RunWaiting:
+		if place == "" {
 			return info, nil
 		}
+		details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
+		if err != nil || placeOf(details.State.Waiting) != place {
+			return nil, err
+		}
+		return info, nil
+	default:
 		return nil, nil
 	}
 	left, err := t.api.options.Store.Conversation(ctx, givenUpKey(info.ID))
@@ -107,7 +144,11 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	}
 	if reply.State == journal.RunWaiting {
 		t.out.addText(reply.Text)
-		if err := t.keepQuestion(ctx); err != nil {
+		details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
+		if err != nil {
+			return err
+		}
+		if err := t.keepQuestion(ctx, details.State.Waiting); err != nil {
 			return err
 		}
 		return t.out.finishAnswer(nil, string(reply.State), reasonStop)
@@ -162,12 +203,21 @@ func (t *turn) askFirstField(ctx context.Context, known []journal.WaitingFor) er
 		t.out.addText("\n")
 	}
 	t.out.addText(t.api.options.Service.QuestionOf(details, known[0]))
-	return t.keepQuestion(ctx)
+	return t.keepQuestion(ctx, known)
 }
 
-// keepQuestion keeps that the run has asked: the conversation so far, which its next request begins with, leads back to it.
-func (t *turn) keepQuestion(ctx context.Context) error {
-	return t.keepKeys(ctx, t.chatKeysNow())
+// keepQuestion keeps that the run has asked for the first of the places: the conversation so far, which its next request begins with,
+// leads back to it.
+func (t *turn) keepQuestion(ctx context.Context, waiting []journal.WaitingFor) error {
+	return t.keepKeys(ctx, t.chatKeysNow(), placeOf(waiting))
+}
+
+// placeOf returns a mark of the place that a run asks for first.
+func placeOf(waiting []journal.WaitingFor) string {
+	if len(waiting) == 0 {
+		return ""
+	}
+	return hex.EncodeToString(hashOf(waiting[0].Step, waiting[0].AskedPlace().Pointer)[:8])
 }
 
 // keepReply keeps the words that a run which has finished said. A chat in which it said something else, and that began alike, is another one: its
@@ -177,7 +227,16 @@ func (t *turn) keepReply(ctx context.Context) error {
 		return nil
 	}
 	keys := t.chatKeysNow()
-	return t.keepKeys(ctx, keys[:len(keys)-1])
+	return t.keepKeys(ctx, keys[:len(keys)-1], "")
+}
+
+// keepFailure keeps that a run has failed, which the user may answer once more if it failed while it read an answer. A client
+// may keep the words that tell of it as a message of the assistant.
+func (t *turn) keepFailure(ctx context.Context) error {
+	if !t.model.Flow.CanWait {
+		return nil
+	}
+	return t.keepKeys(ctx, t.chatKeysNow(), "")
 }
 
 // chatKeysNow returns the keys of the chat with the last words of the run.
@@ -185,13 +244,10 @@ func (t *turn) chatKeysNow() [][]byte {
 	return t.in.chatKeys(t.by, len(t.in.talk), t.out.whole.String())
 }
 
-// keepKeys keeps that keys lead to the run. If the client names its session, that does, and nothing is kept.
-func (t *turn) keepKeys(ctx context.Context, keys [][]byte) error {
-	if t.in.session != "" {
-		return nil
-	}
+// keepKeys keeps that keys lead to the run, which asks for a place.
+func (t *turn) keepKeys(ctx context.Context, keys [][]byte, place string) error {
 	for _, key := range keys {
-		if err := t.api.options.Store.PutConversation(context.WithoutCancel(ctx), key, t.out.run); err != nil {
+		if err := t.api.options.Store.AddConversation(context.WithoutCancel(ctx), key, t.out.run+"@"+place); err != nil {
 			return err
 		}
 	}

@@ -307,6 +307,18 @@ func testMemories(t *bench) {
 			t.Errorf("the conversation waits in %q, %v, want %s", got, err, run)
 		}
 	}
+	for i := range 20 { // the second of those before it is added again
+		if err := a.AddConversation(t.Context(), []byte("alike"), fmt.Sprint("run-", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.AddConversation(t.Context(), []byte("alike"), "run-5"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Conversation(t.Context(), []byte("alike"))
+	if want := "run-4 run-6 run-7 run-8 run-9 run-10 run-11 run-12 run-13 run-14 run-15 run-16 run-17 run-18 run-19 run-5"; err != nil || got != want {
+		t.Errorf("the conversation is in %s, %v, want %s", got, err, want)
+	}
 	if got, err := a.NotifiedUntil(t.Context()); err != nil || !got.Equal(t.now) {
 		t.Errorf("notified until %v, %v", got, err)
 	}
