@@ -151,6 +151,7 @@ func (rt *Runtime) nameZone(given time.Time) string {
 
 // headerOf returns what a cassette knows a run by.
 func (rt *Runtime) headerOf(f *flow.Flow, o *service.ExecutorOptions, places []replay.Place) replay.Header {
+	rt.hideProviderSecrets() // a user or an input may have the key of a provider that is not open yet
 	sum := sha256.Sum256(f.Source)
 	h := replay.Header{Flow: hex.EncodeToString(sum[:]), Program: rt.version}
 	if o.Run != nil {
