@@ -40,6 +40,7 @@ type machines struct {
 	areBusy chan struct{}            // all runs begin once it is closed; nil: at once
 	opened  int                      // how often the machines were reached; guarded by mu
 	heldUp  int                      // which time of these the run is cancelled meanwhile; 0: none
+	refusal error                    // why they take no run; nil: they do
 	deaf    error                    // why they cannot be told of what has changed; nil: they can
 }
 
@@ -102,6 +103,9 @@ func (m *machines) handOver() {
 }
 
 func (m *machines) Start(_ context.Context, run service.RemoteRun) error {
+	if m.refusal != nil {
+		return m.refusal
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if run.IsChild {
@@ -294,5 +298,32 @@ func TestRecordsNotElsewhere(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "neither recorded nor replayed") || calls.KindOf(err) != calls.Invalid {
 			t.Errorf("%s: %v", mode, err)
 		}
+	}
+}
+
+// TestRunIsRefused: a run that the other machines refuse does not wait for them: it is cancelled. One that they were not told of,
+// because they cannot be reached, waits until it is resumed.
+func TestRunIsRefused(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		refusal error
+		want    journal.RunStatus
+	}{
+		{name: "refused", refusal: calls.Errorf(calls.Invalid, "the workers have another key"), want: journal.RunCancelled},
+		{name: "not reached", refusal: errors.New("no connection"), want: journal.RunRunning},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachines(t, nil)
+			m.refusal = test.refusal
+			dir := flowsOf(t, map[string]string{"outer": "steps: [{id: a, call: template, with: {template: x}}]\n"})
+			_, id, err := m.run(t.Context(), dir, value.Value{})
+			if !errors.Is(err, test.refusal) {
+				t.Errorf("the run ends with %v, want %v", err, test.refusal)
+			}
+			info, err := m.journal.Run(t.Context(), id)
+			if err != nil || info.State != test.want {
+				t.Errorf("the run is %+v, %v, want it %s", info, err, test.want)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -108,6 +109,11 @@ func (s *Service) newRemoteSession(ctx context.Context, e *scheduler.StepExecuto
 		}
 		session.ID = id
 		if err := session.remote.Start(ctx, session.remoteRun()); err != nil {
+			if calls.KindOf(err) == calls.Invalid { // refused, for example for another payload key: no worker will take the run
+				if notCancelled := e.Journal.Cancel(context.WithoutCancel(ctx), id); notCancelled != nil {
+					err = errors.Join(err, notCancelled)
+				}
+			}
 			yield(nil, &NotStartedError{Run: id, Err: err})
 			return
 		}
