@@ -16,6 +16,9 @@ import (
 // probeTimeout bounds how long a probe may take to send its request.
 const probeTimeout = 5 * time.Second
 
+// readyTimeout bounds how long the store and Temporal are waited for, below the patience of those who ask.
+const readyTimeout = 2 * time.Second
+
 // listen answers, until stop is called, the requests of those who operate the worker: whether it lives (/health/live)
 // and is ready (/health/ready), and its metrics (/metrics). At the address "" of flag and setting it does nothing.
 func (p *program) listen(ctx context.Context, client *temporal.Client, address string, observer *telemetry.Observer) (stop func(), err error) {
@@ -32,7 +35,9 @@ func (p *program) listen(ctx context.Context, client *temporal.Client, address s
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) {
-		if err := errors.Join(p.service.Ready(r.Context()), client.Ready(r.Context())); err != nil || ctx.Err() != nil {
+		asked, cancel := context.WithTimeout(r.Context(), readyTimeout)
+		defer cancel()
+		if err := errors.Join(p.service.Ready(asked), client.Ready(asked)); err != nil || ctx.Err() != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})

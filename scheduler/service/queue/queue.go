@@ -43,6 +43,8 @@ const (
 	// workersAge and countsAge are how old the list of workers and the counts may be: to count, the journal is read.
 	workersAge = time.Second
 	countsAge  = 5 * time.Second
+	// countTimeout bounds how long metrics wait for a store that is away.
+	countTimeout = 2 * time.Second
 	// maxNames bounds the runs whose queues are remembered.
 	maxNames = 50000
 )
@@ -161,6 +163,8 @@ func (w *Watch) Counts(ctx context.Context) (map[string]Count, error) {
 	if isFresh {
 		return counts, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
 	counts, err := w.count(ctx)
 	if err != nil {
 		return nil, err
