@@ -481,6 +481,33 @@ steps:
 	}
 }
 
+// TestChatGoesOnAfterReplyToFailure: the next message answers the run that failed while it read the message before, also if the flow
+// has a reply of its own for failures, which the client keeps in the conversation. No step is done again.
+func TestChatGoesOnAfterReplyToFailure(t *testing.T) {
+	refused := scripted.Answer{Error: &llm.Error{Message: "out of order", Status: 401}}
+	f := serveFlow(t, `inputs: {type: object, properties: {question: {type: string}}}
+llm: slow
+on_error: Sorry, later please.
+steps:
+  - {id: first, call: chat, with: {user: "{{ question }}"}}
+  - {id: a, call: slot, with: {stages: [llm], current_schema: {type: object, required: [order], properties: {order: {type: string, pattern: "^[A-Z]-[0-9]{4}$"}}}}}
+  - {id: say, call: template, with: {template: "order {{ a.slot_data.order }}"}, to_user: true}
+`, scripted.New(scripted.Answer{Text: "hello"}, scripted.Answer{Text: "{}"}, refused, scripted.Answer{Text: `{"/order": "A-1042"}`}))
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	first := f.chat(token, "ends", messages("hi"), "")
+	failed := f.chat(token, "ends", messages("hi", first.at(said), "It is A-1042"), "")
+	if failed.at(said) != "Sorry, later please." {
+		t.Fatalf("the failure is %d %s", failed.status, failed.text)
+	}
+	next := f.chat(token, "ends", messages("hi", first.at(said), "It is A-1042", failed.at(said), "A-1042, I said"), "")
+	if next.at(said) != "order A-1042" || next.at("/scheduler/run") != first.at("/scheduler/run") {
+		t.Errorf("the next message gets %s", next.text)
+	}
+	if runs := f.runsOf(token, ""); len(runs) != 1 {
+		t.Errorf("there are %d runs", len(runs))
+	}
+}
+
 // TestChatRepeatsAtOnce: of requests with the same answer that come at once, none begins another run: each gets the answer of the
 // run, or hears that another one has it.
 func TestChatRepeatsAtOnce(t *testing.T) {
