@@ -71,7 +71,7 @@ func (fake) Wait(ctx context.Context, run service.RemoteRun, hint func(wording.T
 }
 
 // newClient returns a client of this test as the second program, of a version.
-func newClient(t *testing.T, version string, s Settings) (*Client, *bytes.Buffer) {
+func newClient(t *testing.T, version string, s Settings) (*Client, *lockedBuffer) {
 	t.Helper()
 	t.Setenv(fakeVersion, version)
 	own, err := os.Executable()
@@ -81,7 +81,7 @@ func newClient(t *testing.T, version string, s Settings) (*Client, *bytes.Buffer
 	log := &lockedBuffer{}
 	c := NewClient(Options{Program: own, Settings: s, Log: log})
 	t.Cleanup(c.Close)
-	return c, &log.Buffer
+	return c, log
 }
 
 // lockedBuffer is a buffer that several goroutines write.
