@@ -255,7 +255,7 @@ type LintEnv struct {
 	// tool, or by what fills them in.
 	IsOpen bool
 	// Tries is how often a step is tried, from 1: it may run again then, and also when its run goes on after its process died. It is 0
-	// for a use that is no step, such as a tool of a model.
+	// for a use outside of steps, such as a tool of a model.
 	Tries int
 }
 

@@ -83,7 +83,7 @@ func (e LintEnv) HasOneOf(params value.Value, names ...string) bool {
 	return e.IsOpen
 }
 
-// CheckDuration finds a text that is no duration. usual are some that are, for the hint.
+// CheckDuration finds a text that is not a duration. The hint shows usual ones, for example "90s or 5m".
 func (e LintEnv) CheckDuration(params value.Value, name, usual string) []schema.Problem {
 	v, _ := params.Get(name)
 	text, isText := v.Str()

@@ -246,10 +246,5 @@ func (t *turn) chatKeysNow() [][]byte {
 
 // keepKeys keeps that keys lead to the run, which asks for a place.
 func (t *turn) keepKeys(ctx context.Context, keys [][]byte, place string) error {
-	for _, key := range keys {
-		if err := t.api.options.Store.AddConversation(context.WithoutCancel(ctx), key, t.out.run+"@"+place); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.api.options.Store.AddConversation(context.WithoutCancel(ctx), t.out.run+"@"+place, keys...)
 }

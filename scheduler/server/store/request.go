@@ -98,19 +98,25 @@ func (s *Store) PutConversation(ctx context.Context, key []byte, run string) err
 // maxAlike bounds how many runs are kept of conversations that are alike.
 const maxAlike = 16
 
-// AddConversation adds a run to those that a conversation is in, which [Store.Conversation] returns with blanks between them, the
-// last one last. Of more than 16 the oldest are left out.
-func (s *Store) AddConversation(ctx context.Context, key []byte, run string) error {
+// AddConversation adds a run to those that a conversation is in, under each of its keys. [Store.Conversation] returns them with blanks
+// between them, the last one last. Of more than 16 the oldest are left out.
+func (s *Store) AddConversation(ctx context.Context, run string, keys ...[]byte) error {
 	return s.db.Write(ctx, func(c conn) error {
-		var kept string
-		if _, err := c.QueryRow("SELECT run FROM serve_conversation WHERE key = ?", []any{key}, &kept); err != nil {
-			return err
+		for _, key := range keys {
+			var kept string
+			if _, err := c.QueryRow("SELECT run FROM serve_conversation WHERE key = ?", []any{key}, &kept); err != nil {
+				return err
+			}
+			runs := slices.DeleteFunc(strings.Fields(kept), func(other string) bool { return other == run })
+			runs = append(runs, run)
+			runs = runs[max(0, len(runs)-maxAlike):]
+			err := c.Exec("INSERT INTO serve_conversation(key, run, created) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET run = excluded.run, created = excluded.created",
+				key, strings.Join(runs, " "), s.clock().UnixMilli())
+			if err != nil {
+				return err
+			}
 		}
-		runs := slices.DeleteFunc(strings.Fields(kept), func(other string) bool { return other == run })
-		runs = append(runs, run)
-		runs = runs[max(0, len(runs)-maxAlike):]
-		return c.Exec("INSERT INTO serve_conversation(key, run, created) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET run = excluded.run, created = excluded.created",
-			key, strings.Join(runs, " "), s.clock().UnixMilli())
+		return nil
 	})
 }
 

@@ -307,12 +307,12 @@ func testMemories(t *bench) {
 			t.Errorf("the conversation waits in %q, %v, want %s", got, err, run)
 		}
 	}
-	for i := range 20 { // the second of those before it is added again
-		if err := a.AddConversation(t.Context(), []byte("alike"), fmt.Sprint("run-", i)); err != nil {
+	for i := range 20 { // more than are kept
+		if err := a.AddConversation(t.Context(), fmt.Sprint("run-", i), []byte("alike"), []byte("other")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := b.AddConversation(t.Context(), []byte("alike"), "run-5"); err != nil {
+	if err := b.AddConversation(t.Context(), "run-5", []byte("alike")); err != nil {
 		t.Fatal(err)
 	}
 	got, err := b.Conversation(t.Context(), []byte("alike"))
