@@ -101,23 +101,32 @@ const maxAlike = 16
 // AddConversation adds a run to those that a conversation is in, under each of its keys. [Store.Conversation] returns them with blanks
 // between them, the last one last. Of more than 16 the oldest are left out.
 func (s *Store) AddConversation(ctx context.Context, run string, keys ...[]byte) error {
+	inOrder := slices.SortedFunc(slices.Values(keys), bytes.Compare) // two changes that lock the same rows do not wait for each other
 	return s.db.Write(ctx, func(c conn) error {
-		for _, key := range keys {
-			var kept string
-			if _, err := c.QueryRow("SELECT run FROM serve_conversation WHERE key = ?", []any{key}, &kept); err != nil {
-				return err
-			}
-			runs := slices.DeleteFunc(strings.Fields(kept), func(other string) bool { return other == run })
-			runs = append(runs, run)
-			runs = runs[max(0, len(runs)-maxAlike):]
-			err := c.Exec("INSERT INTO serve_conversation(key, run, created) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET run = excluded.run, created = excluded.created",
-				key, strings.Join(runs, " "), s.clock().UnixMilli())
-			if err != nil {
+		for _, key := range inOrder {
+			if err := s.addAlike(c, run, key); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// addAlike adds a run to those of one key. The first statement makes the row or locks it, so that what is read then holds the runs
+// that another change has added a moment ago.
+func (s *Store) addAlike(c conn, run string, key []byte) error {
+	err := c.Exec("INSERT INTO serve_conversation(key, run, created) VALUES (?, '', ?) ON CONFLICT (key) DO UPDATE SET created = excluded.created", key, s.clock().UnixMilli())
+	if err != nil {
+		return err
+	}
+	var kept string
+	if _, err := c.QueryRow("SELECT run FROM serve_conversation WHERE key = ?", []any{key}, &kept); err != nil {
+		return err
+	}
+	runs := slices.DeleteFunc(strings.Fields(kept), func(other string) bool { return other == run })
+	runs = append(runs, run)
+	runs = runs[max(0, len(runs)-maxAlike):]
+	return c.Exec("UPDATE serve_conversation SET run = ? WHERE key = ?", strings.Join(runs, " "), key)
 }
 
 // Conversation returns the run that a conversation waits in; "" for none.

@@ -3,6 +3,8 @@ package store_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -269,6 +271,39 @@ func testRequests(t *bench) {
 	begin(open[0], "fifth", "three", 0)
 	if _, err := open[0].BeginRequest(t.Context(), &store.Request{Key: "\xff"}); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("a key that is not a text: %v", err)
+	}
+}
+
+// Runs that are added to one conversation at the same moment are all kept, whatever the order of their keys.
+func TestConversationsAtOnce(t *testing.T) { onEach(t, testConversationsAtOnce) }
+
+func testConversationsAtOnce(t *bench) {
+	const runs = 8
+	open := make([]*store.Store, runs)
+	for i := range open {
+		open[i] = t.open()
+	}
+	for round := range 20 {
+		keys := [][]byte{fmt.Append(nil, "talk", round), fmt.Append(nil, "reply", round)}
+		var added sync.WaitGroup
+		for i, s := range open {
+			mine := slices.Clone(keys)
+			if i%2 > 0 {
+				slices.Reverse(mine)
+			}
+			added.Go(func() {
+				if err := s.AddConversation(t.Context(), fmt.Sprint("run-", i), mine...); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		added.Wait()
+		for _, key := range keys {
+			got, err := open[0].Conversation(t.Context(), key)
+			if kept := strings.Fields(got); err != nil || len(kept) != runs {
+				t.Errorf("round %d: %s is in %q, %v, want %d runs", round, key, got, err, runs)
+			}
+		}
 	}
 }
 
