@@ -7,5 +7,5 @@ import "embed"
 // Flows holds the folder flows with the examples that are written into projects: each flow, the
 // folder of its files, its tests and its recorded runs.
 //
-//go:embed flows/quickstart flows/quickstart.* flows/support flows/support.*
+//go:embed flows/quickstart flows/quickstart.* flows/roleplay flows/roleplay.* flows/support flows/support.*
 var Flows embed.FS

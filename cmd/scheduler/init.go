@@ -34,7 +34,7 @@ left alone. On a terminal it asks which template to take; --template chooses one
   hello      one question, one answer (the default)
   chat       a chat that remembers its users
   desk       a support desk: asks for the order number, looks orders up, refunds
-  lorebook   a role play with a lorebook
+  lorebook   a role play with a lorebook (flows/roleplay.yaml if the language is Chinese)
 
 The schema knows what is built in. That of --schema has the calls and importance
 functions of trusted plugins too.`,
@@ -80,6 +80,7 @@ func (a *app) initProject(ctx context.Context, dir, name string) error {
 	if err != nil {
 		return err
 	}
+	template = template.In(string(a.Language))
 	if err := a.writeProject(dir, template, true); err != nil {
 		return err
 	}

@@ -148,7 +148,7 @@ left alone. On a terminal it asks which template to take; --template chooses one
   hello      one question, one answer (the default)
   chat       a chat that remembers its users
   desk       a support desk: asks for the order number, looks orders up, refunds
-  lorebook   a role play with a lorebook
+  lorebook   a role play with a lorebook (flows/roleplay.yaml if the language is Chinese)
 
 The schema knows what is built in. That of --schema has the calls and importance
 functions of trusted plugins too.`: `新建一个项目：设置、一个不需要密钥即可运行的流程及其工作区和测试，以及供编辑器补全
@@ -157,7 +157,7 @@ functions of trusted plugins too.`: `新建一个项目：设置、一个不需�
   hello      一问一答（默认）
   chat       记住用户的聊天
   desk       客服台：询问订单号，查订单，退款
-  lorebook   带世界书的角色扮演
+  lorebook   带世界书的角色扮演（语言为中文时是 flows/roleplay.yaml）
 
 schema 只含内置的内容。--schema 输出的还含有受信任插件的调用和重要度函数。`,
 	"the project to begin with: `hello`, chat, desk or lorebook (default hello; a terminal asks)": "从哪个项目开始：`hello`、chat、desk 或 lorebook（默认 hello；在终端上会询问）",

@@ -34,6 +34,19 @@ type Template struct {
 
 	folders  []string // of this package
 	examples []string // flows of the example flows, for example support
+
+	// chinese is the same project with Chinese texts; nil if its texts are English only.
+	chinese *Template
+}
+
+// In returns the template with the texts of a language. Without a translation the texts are English.
+func (t Template) In(language string) Template {
+	if wording.IsChinese(language) && t.chinese != nil {
+		translated := *t.chinese
+		translated.Name, translated.Summary = t.Name, t.Summary
+		return translated
+	}
+	return t
 }
 
 // Default is the template that is written if none is chosen.
@@ -45,7 +58,8 @@ func List() []Template {
 		{Name: Default, Summary: wording.Say("one question, one answer"), Run: []string{"run", "flows/hello.yaml", "--explain"}, folders: []string{"hello"}},
 		{Name: "chat", Summary: wording.Say("a chat that remembers its users"), Run: []string{"run", "flows/chat.yaml", "--replay", "--explain"}, folders: []string{"chat"}},
 		{Name: "desk", Summary: wording.Say("a support desk: asks for the order number, looks orders up, refunds"), Run: []string{"run", "flows/support.yaml", "--replay", "--explain"}, folders: []string{"desk"}, examples: []string{"support"}},
-		{Name: "lorebook", Summary: wording.Say("a role play with a lorebook"), Run: []string{"run", "flows/lorebook.yaml", "--replay", "--explain"}, folders: []string{"lorebook"}},
+		{Name: "lorebook", Summary: wording.Say("a role play with a lorebook"), Run: []string{"run", "flows/lorebook.yaml", "--replay", "--explain"}, folders: []string{"lorebook"},
+			chinese: &Template{Run: []string{"run", "flows/roleplay.yaml", "--replay", "--explain"}, examples: []string{"roleplay"}}},
 	}
 }
 
