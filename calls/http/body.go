@@ -85,7 +85,7 @@ func headerFault(name, text string) error {
 	}
 	inValue := func(r rune) bool { return r == '\t' || !unicode.IsControl(r) || r >= 0x80 }
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }) {
-		return wording.Errorf("this is not a valid header name")
+		return calls.Errorf(calls.Invalid, "%q is not a header name", name).WithHint("write letters, digits and - without blanks, as in X-Request-Id")
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return !inValue(r) }) {
 		return wording.Errorf("the value has a line break or another control character")

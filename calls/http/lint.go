@@ -17,20 +17,45 @@ import (
 // ownHeaders are made by the program, of the URL and the body.
 var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
 
-// checkParams finds parameters that lack another one, and headers that the program makes.
+// checkParams finds parameters that lack another one, and headers that cannot be sent.
 func checkParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	problems := env.CheckTogether(params, "openapi", "operation")
 	if problems == nil && !env.HasOneOf(params, "url", "operation") {
 		problems = []schema.Problem{schema.Problem{}.WithMessage("there is nowhere to send the request").WithHint("give url, or openapi with operation")}
 	}
+	problems = append(problems, checkHeaders(params)...)
+	return append(problems, env.CheckDuration(params, "timeout", "500ms or 30s")...)
+}
+
+// checkHeaders finds headers that the program makes, and names and values that are not of HTTP, for example a name of blanks. An
+// idempotency_header of "" names none, and says that a second request does no harm.
+func checkHeaders(params value.Value) (problems []schema.Problem) {
 	headers, _ := params.Get("headers")
-	for name := range headers.Map().All() {
-		if slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)) {
-			at := "/headers/" + value.Escape(name)
-			problems = append(problems, schema.Problem{Pointer: at}.WithMessage("the header %s is made by the program", name).WithHint("take it out"))
+	for name, v := range headers.Map().All() {
+		text, _ := v.Str()
+		if p := checkHeader("/headers/"+value.Escape(name), name, text); p != nil {
+			problems = append(problems, *p)
 		}
 	}
-	return append(problems, env.CheckDuration(params, "timeout", "500ms or 30s")...)
+	if name, _ := memberOf(params, "idempotency_header").Str(); name != "" {
+		if p := checkHeader("/idempotency_header", name, ""); p != nil {
+			problems = append(problems, *p)
+		}
+	}
+	return problems
+}
+
+// checkHeader returns why a header cannot be given at a pointer of the parameters; nil if it can.
+func checkHeader(at, name, text string) *schema.Problem {
+	if slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)) {
+		p := schema.Problem{Pointer: at}.WithMessage("the header %s is made by the program", name).WithHint("take it out")
+		return &p
+	}
+	if why := headerFault(name, text); why != nil {
+		p := calls.ProblemOf(at, why)
+		return &p
+	}
+	return nil
 }
 
 // Validate checks what the parameters' schema cannot say.
