@@ -59,7 +59,6 @@ var englishTexts = map[string]string{
 	"a worker has another journal than the one that the run is in: all machines need the same store": "what the page of Temporal shows, which is in English",
 	"%d workers died at the run: it pauses before the next try":                                      "what a worker tells other machines, which know the language",
 	"500ms or 30s":                       "durations",
-	" --on temporal://HOST:PORT":         "a part of a command",
 	"two words":                          "a text to try expressions on",
 	"anthropic provider ":                "for the log",
 	"openai provider ":                   "for the log",

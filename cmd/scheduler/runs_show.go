@@ -105,8 +105,8 @@ func (a *app) commandToGoOn(ctx context.Context, run *service.RunDetails) (strin
 		waiting, err = a.service.WaitsFor(ctx, service.Principal{}, root)
 	}
 	command := a.resumeCommand(root.ID, waiting, nil)
-	if root.Labels[journal.LabelRunsOn] != "" && a.remoteName() == "" {
-		command += " --on temporal://HOST:PORT" // it began with an address that is in no settings
+	if address := run.RemoteAddress(); root.Labels[journal.LabelRunsOn] != "" && a.remoteName() == "" && address != "" {
+		command += " --on " + terminal.ShellQuote(address) // it is in no settings
 	}
 	return command, err
 }

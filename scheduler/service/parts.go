@@ -62,6 +62,8 @@ type Parts struct {
 	// Remote returns what carries runs out on other machines, by the value of the label
 	// [journal.LabelRunsOn].
 	Remote func(ctx context.Context, name string) (Remote, error)
+	// RemoteAddress returns the server that distributes new runs of other machines; it is kept with them. It may be nil.
+	RemoteAddress func() string
 	// CancelWords are the messages with which a user cancels a run that waits.
 	CancelWords []string
 	// UserZone returns the time zone of a user, nil for one of whom none is known. It may be nil.

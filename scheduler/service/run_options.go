@@ -23,6 +23,8 @@ type runOptions struct {
 	Strict bool `json:"strict,omitempty"`
 	// Until is [StartRequest] Until.
 	Until string `json:"until,omitempty"`
+	// Address is the server that distributes the run, for example temporal://HOST:PORT; "" if this store's processes carry it out.
+	Address string `json:"address,omitempty"`
 	// MaxTokens and Models are those of a run that another one waits for: see MaxTokens and LLM of
 	// [scheduler.StepExecutor].
 	MaxTokens int      `json:"max_tokens,omitempty"`

@@ -171,6 +171,9 @@ type RunDetails struct {
 	options runOptions
 }
 
+// RemoteAddress returns the server that distributes the run, as whoever began it reaches it; "" if that is not known.
+func (d *RunDetails) RemoteAddress() string { return d.options.Address }
+
 // ShowRun returns a run with all its steps, those too that have not begun. It needs no
 // plugin to be as it was.
 func (s *Service) ShowRun(ctx context.Context, p Principal, id string) (*RunDetails, []Note, error) {

@@ -179,8 +179,17 @@ func (s *Service) newExecutor(p Principal, r *StartRequest, carriesOut bool) (*s
 	e.Owner, e.Labels, e.Root = p.Owner(), labels, s.projectDir()
 	e.Options = value.Must(runOptions{
 		LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: e.Root, Bound: p.Bound, Strict: r.Strict, Until: r.Until,
+		Address: s.remoteAddress(r.On),
 	})
 	return e, notes, nil
+}
+
+// remoteAddress returns the server that distributes the new runs with a label [journal.LabelRunsOn]; "" for runs of this process.
+func (s *Service) remoteAddress(label string) string {
+	if label == "" || s.parts.RemoteAddress == nil {
+		return ""
+	}
+	return s.parts.RemoteAddress()
 }
 
 // keepRecordedID lets a run that is played have the id that it was recorded with, unless the journal has that run.

@@ -50,6 +50,7 @@ func (rt *Runtime) NewService() *service.Service {
 		Hidden:           rt.hidden,
 		BoundCalls:       rt.settings.Serve.BoundCalls,
 		Remote:           rt.openRemote,
+		RemoteAddress:    func() string { return rt.settings.On }, // the flag --on may come later
 		Dir:              cmp.Or(rt.workerRoot, rt.settings.Root),
 		Rooted:           rt.workerRoot != "",
 		CancelWords:      rt.settings.CancelWords,
