@@ -68,6 +68,7 @@ func (r *bookReader) read(v value.Value, pointer string, in *book) {
 		if in == nil {
 			in = r.newBook(v, pointer)
 		}
+		r.entries = slices.Grow(r.entries, len(v.List()))
 		for i, item := range v.List() {
 			r.read(item, pointer+"/"+strconv.Itoa(i), in)
 		}
@@ -128,6 +129,7 @@ func (r *bookReader) readEntries(entries value.Value, pointer string, in *book) 
 		}
 		r.read(v, at, in)
 	}
+	r.entries = slices.Grow(r.entries, len(entries.List())+entries.Map().Len())
 	for i, item := range entries.List() {
 		readOne(item, strconv.Itoa(i))
 	}

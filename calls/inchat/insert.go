@@ -7,14 +7,14 @@ import (
 
 // sortEntries sorts entries in the order of the chat: by order, then assistant before user
 // before the rest, then as they were given. It is _sort_sources in the documents.
-func sortEntries(entries []*candidate) {
-	slices.SortFunc(entries, func(a, b *candidate) int {
-		return cmp.Or(
-			cmp.Compare(a.order, b.order),
-			cmp.Compare(roleRank(a.role), roleRank(b.role)),
-			cmp.Compare(a.index, b.index),
-		)
-	})
+func sortEntries(entries []*candidate) { slices.SortFunc(entries, compareEntries) }
+
+func compareEntries(a, b *candidate) int {
+	return cmp.Or(
+		cmp.Compare(a.order, b.order),
+		cmp.Compare(roleRank(a.role), roleRank(b.role)),
+		cmp.Compare(a.index, b.index),
+	)
 }
 
 func roleRank(role string) int {
@@ -38,13 +38,13 @@ func roleRank(role string) int {
 // So a depth counts the entries that went in before, and a shallow group that
 // still reaches beyond the start lands above a deeper one.
 func insertEntries(messages []message, entries []*candidate) []message {
-	sortEntries(entries)
-	slices.SortStableFunc(entries, func(a, b *candidate) int { return cmp.Compare(b.depth, a.depth) })
-	total := len(messages) + len(entries)
+	slices.SortFunc(entries, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.depth, a.depth), compareEntries(a, b))
+	})
 	// The messages before the place of insertion, and those behind it, the last
 	// one first. Only those between the places of two groups move.
-	left, right := make([]message, 0, total), make([]message, 0, total)
-	left = append(left, messages...)
+	left := append(make([]message, 0, len(messages)+len(entries)), messages...)
+	var right []message
 	for len(entries) > 0 {
 		depth := entries[0].depth
 		n := slices.IndexFunc(entries, func(c *candidate) bool { return c.depth != depth })

@@ -3,30 +3,38 @@ package inchat
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// buildOutput returns the value of [Output], made by hand: long chats have tens of
-// thousands of messages and entries.
+// outputTables make the objects of the output, which long chats have tens of thousands of.
+type outputTables struct {
+	env                               *calls.Env
+	messages, sources, parts, origins *value.Table
+	roles                             map[string]roleValues
+}
+
+// roleValues are a role, and the type of the messages of the history that have it.
+type roleValues struct{ role, source value.Value }
+
+// buildOutput returns the value of [Output].
 func (b *builder) buildOutput(messages []message) value.Value {
+	t := &outputTables{
+		env:      b.env,
+		messages: value.NewTable(len(messages), "role", "content", "source"),
+		sources:  value.NewTable(len(messages), "type", "id", "index"),
+		parts: value.NewTable(len(messages)+len(b.candidates), "kind", "name", "message", "at", "start", "end", "text", "tokens",
+			"included", "reason", "code", "origins"),
+		origins: value.NewTable(len(messages), "start", "end", "pointer", "computed"),
+		roles:   map[string]roleValues{},
+	}
 	list := make([]value.Value, len(messages))
 	for i := range messages {
 		m := &messages[i]
-		out := value.NewMap(3 + m.others.Len())
-		out.Set("role", value.OfString(m.role))
-		if m.hasParts() {
-			out.Set("content", m.given)
-		} else {
-			out.Set("content", value.OfString(m.content))
-		}
-		for name, member := range m.others.All() {
-			out.Set(name, member)
-		}
-		out.Set("source", m.source())
-		list[i] = value.OfMap(out)
+		list[i] = t.messageOf(m)
 		if m.entry != nil {
 			m.entry.message = i
 		}
@@ -34,11 +42,11 @@ func (b *builder) buildOutput(messages []message) value.Value {
 	slots := b.fillSlots()
 	trace := make([]value.Value, len(b.candidates))
 	for i := range b.candidates {
-		trace[i] = b.candidates[i].part(b.env)
+		trace[i] = t.part(&b.candidates[i])
 	}
 	out := value.NewMap(5)
 	out.Set("messages", value.OfList(list...))
-	out.Set("parts", historyParts(messages, b.env.Say("kept as it is")))
+	out.Set("parts", t.historyParts(messages))
 	out.Set("slots", value.OfMap(slots))
 	out.Set("trace", value.OfList(trace...))
 	if len(b.warnings) > 0 {
@@ -47,22 +55,63 @@ func (b *builder) buildOutput(messages []message) value.Value {
 	return value.OfMap(out)
 }
 
+// messageOf returns a message with its source.
+func (t *outputTables) messageOf(m *message) value.Value {
+	content := m.given
+	if !m.hasParts() {
+		content = textValue(m.content, m.given)
+	}
+	role := t.roleOf(m.role).role
+	if m.others == nil {
+		return t.messages.Row(role, content, t.source(m))
+	}
+	out := value.NewMap(3 + m.others.Len())
+	out.Set("role", role)
+	out.Set("content", content)
+	for name, member := range m.others.All() {
+		out.Set(name, member)
+	}
+	out.Set("source", t.source(m))
+	return value.OfMap(out)
+}
+
+func (t *outputTables) roleOf(role string) roleValues {
+	known, ok := t.roles[role]
+	if !ok {
+		known = roleValues{value.OfString(role), value.OfString("history." + role)}
+		t.roles[role] = known
+	}
+	return known
+}
+
+// textValue returns a text as a value: the given one, if it is that text.
+func textValue(text string, given value.Value) value.Value {
+	if s, isText := given.Str(); isText && s == text && !given.HasSecret() {
+		return given
+	}
+	return value.OfString(text)
+}
+
+// numbered returns a text with a number in it, for example history_12.
+func numbered(before string, number int, after string) string {
+	var room [64]byte
+	return string(append(strconv.AppendInt(append(room[:0], before...), int64(number), 10), after...))
+}
+
 // fillSlots joins the texts that go outside of the chat, and sets their places. Both slots are
 // always there, so that templates can name them.
 func (b *builder) fillSlots() *value.Map {
 	entries := slices.DeleteFunc(b.included(), func(c *candidate) bool { return c.slot == "" })
 	sortEntries(entries)
-	joined := map[string]string{}
+	texts, sizes := map[string][]string{}, map[string]int{}
 	for _, c := range entries {
-		if text, ok := joined[c.slot]; ok {
-			joined[c.slot] = text + "\n"
-		}
-		c.start = len(joined[c.slot])
-		joined[c.slot] += c.content
+		c.start = sizes[c.slot]
+		sizes[c.slot] += len(c.content) + len("\n")
+		texts[c.slot] = append(texts[c.slot], c.content)
 	}
 	slots := value.NewMap(2)
 	for _, name := range []string{"before_char", "after_char"} {
-		slots.Set(name, value.OfString(joined[name]))
+		slots.Set(name, value.OfString(strings.Join(texts[name], "\n")))
 	}
 	return slots
 }
@@ -70,14 +119,10 @@ func (b *builder) fillSlots() *value.Map {
 // source returns where a message comes from: _build_source_for_history,
 // _build_source_for_preset and _build_source_for_wb of the documents in one. The id of a
 // world-book entry is its wb_id there.
-func (m *message) source() value.Value {
+func (t *outputTables) source(m *message) value.Value {
 	c := m.entry
 	if c == nil {
-		s := value.NewMap(3)
-		s.Set("type", value.OfString("history."+m.role))
-		s.Set("id", value.OfString("history_"+strconv.Itoa(m.index)))
-		s.Set("index", value.OfInt(int64(m.index)))
-		return value.OfMap(s)
+		return t.sources.Row(t.roleOf(m.role).source, value.OfString(numbered("history_", m.index, "")), value.OfInt(int64(m.index)))
 	}
 	s := value.NewMap(c.entry.Len() + 3)
 	if c.kind == kindPreset {
@@ -98,112 +143,84 @@ func (m *message) source() value.Value {
 		s.Set(sourceField(key), v)
 	}
 	if _, own := c.entry.Get("role"); !own {
-		s.Set("role", value.OfString(c.role))
+		s.Set("role", t.roleOf(c.role).role)
 	}
 	return value.OfMap(s)
 }
 
 // part returns the entry's line in the trace, a calls.Part.
-func (c *candidate) part(env *calls.Env) value.Value {
-	p := value.NewMap(c.partSize())
-	p.Set("kind", value.OfString(c.kind))
-	p.Set("name", value.OfString(c.name))
-	text := ""
+func (t *outputTables) part(c *candidate) value.Value {
+	var message, at, code, origins value.Value
+	text, reason := "", c.reason
 	if !c.out {
 		text = c.content
 		if c.slot == "" {
-			p.Set("message", value.OfInt(int64(c.message)))
+			message = value.OfInt(int64(c.message))
 		} else {
-			p.Set("at", value.OfString("/slots/"+c.slot))
+			at = value.OfString("/slots/" + c.slot)
+			reason = wording.Say("%s; in the slot %s", reason, c.slot)
 		}
 	}
-	p.Set("start", value.OfInt(int64(c.start)))
-	p.Set("end", value.OfInt(int64(c.start+len(text))))
-	p.Set("text", value.OfString(text))
-	p.Set("tokens", value.OfInt(int64(c.tokens)))
-	p.Set("included", value.OfBool(!c.out))
-	reason := c.reason
-	if c.slot != "" && !c.out {
-		reason = wording.Say("%s; in the slot %s", reason, c.slot)
-	}
-	p.Set("reason", value.OfString(env.TextOf(reason)))
 	if c.code != "" {
-		p.Set("code", value.OfString(c.code))
+		code = value.OfString(c.code)
 	}
 	if text != "" {
-		p.Set("origins", c.origins())
+		origins = t.originsOf(c)
 	}
-	return value.OfMap(p)
-}
-
-// partSize returns how many members [candidate.part] sets.
-func (c *candidate) partSize() int {
-	size := 8
-	if c.code != "" {
-		size++
-	}
-	if !c.out {
-		size += 2 // message or at, and origins
-	}
-	return size
+	given, _ := c.entry.Get("content")
+	name, _ := c.entry.Get("name")
+	return t.parts.Row(
+		value.OfString(c.kind), textValue(c.name, name), message, at, value.OfInt(int64(c.start)), value.OfInt(int64(c.start+len(text))),
+		textValue(text, given), value.OfInt(int64(c.tokens)), value.OfBool(!c.out), value.OfString(t.env.TextOf(reason)), code, origins,
+	)
 }
 
 // historyParts returns the parts of the messages that are of the history.
-func historyParts(messages []message, reason string) value.Value {
+func (t *outputTables) historyParts(messages []message) value.Value {
 	parts := make([]value.Value, 0, len(messages))
-	said := value.OfString(reason)
+	empty, zero, yes := value.OfString(""), value.OfInt(0), value.OfBool(true)
+	reason := value.OfString(t.env.Say("kept as it is"))
 	for i := range messages {
 		m := &messages[i]
 		if m.entry != nil || m.content == "" {
 			continue
 		}
-		p := value.NewMap(10)
-		p.Set("kind", value.OfString("")) // passed on
-		p.Set("name", value.OfString(""))
-		p.Set("message", value.OfInt(int64(i)))
-		p.Set("start", value.OfInt(0))
-		p.Set("end", value.OfInt(int64(len(m.content))))
-		p.Set("text", value.OfString(""))
-		p.Set("tokens", value.OfInt(0))
-		p.Set("included", value.OfBool(true))
-		p.Set("reason", said)
-		p.Set("origins", m.sources())
-		parts = append(parts, value.OfMap(p))
+		parts = append(parts, t.parts.Row(
+			empty, empty, value.OfInt(int64(i)), value.Value{}, zero, value.OfInt(int64(len(m.content))), // without kind it is passed on
+			empty, zero, yes, reason, value.Value{}, t.sourcesOf(m),
+		))
 	}
 	return value.OfList(parts...)
 }
 
-// origins returns the [calls.Origin] list of an entry's text.
-func (c *candidate) origins() value.Value {
+// originsOf returns the [calls.Origin] list of an entry's text.
+func (t *outputTables) originsOf(c *candidate) value.Value {
 	if c.expanded != nil {
 		return value.Must(c.expanded)
 	}
-	return originOf(c.pointer+"/content", len(c.content), false)
+	return t.wholeOrigin(c.pointer+"/content", len(c.content), false)
 }
 
-// sources returns the [calls.Origin] list of a message of the history: its content, or the
+// sourcesOf returns the [calls.Origin] list of a message of the history: its content, or the
 // JSON of that.
-func (m *message) sources() value.Value {
+func (t *outputTables) sourcesOf(m *message) value.Value {
 	if m.origins != nil {
 		return value.Must(m.origins)
 	}
-	pointer := "/history/" + strconv.Itoa(m.index) + "/content"
+	pointer := numbered("/history/", m.index, "/content")
 	if m.given.Kind() == value.Object || m.given.Kind() == value.List {
 		return value.Must(calls.TracedJSON(m.given, func(below string) calls.Origin {
 			return calls.Origin{Pointer: pointer + below}
 		}).Origins)
 	}
-	return originOf(pointer, len(m.content), m.given.Kind() != value.String)
+	return t.wholeOrigin(pointer, len(m.content), m.given.Kind() != value.String)
 }
 
-// originOf returns a list of one [calls.Origin], that of a whole text.
-func originOf(pointer string, size int, computed bool) value.Value {
-	o := value.NewMap(3)
-	o.Set("start", value.OfInt(0))
-	o.Set("end", value.OfInt(int64(size)))
-	o.Set("pointer", value.OfString(pointer))
-	if computed {
-		o.Set("computed", value.OfBool(true))
+// wholeOrigin returns a list of one [calls.Origin], the source of a whole text.
+func (t *outputTables) wholeOrigin(pointer string, size int, isComputed bool) value.Value {
+	var computed value.Value
+	if isComputed {
+		computed = value.OfBool(true)
 	}
-	return value.OfList(value.OfMap(o))
+	return value.OfList(t.origins.Row(value.OfInt(0), value.OfInt(int64(size)), value.OfString(pointer), computed))
 }

@@ -40,6 +40,12 @@ func (m message) callsTools() bool {
 	return len(called.List()) > 0
 }
 
+// isOfTools reports whether the message calls tools, or is the result of one.
+func (m message) isOfTools() bool {
+	_, calls := m.others.Get("tool_calls")
+	return calls || m.role == roleTool
+}
+
 // keptMembers are the members of a message, beside role and content, that model servers know.
 // Others, for example the id that a chat program gives its messages, stay out of the prompt.
 var keptMembers = []string{"name", "tool_calls", "tool_call_id", "reasoning_content", "reasoning", "reasoning_details", "response_items", "content_blocks"}
@@ -65,6 +71,9 @@ func readHistory(history value.Value) ([]message, error) {
 
 // repairHistory leaves out the tool calls and results that providers refuse, each with a warning.
 func (b *builder) repairHistory(messages []message) []message {
+	if !slices.ContainsFunc(messages, message.isOfTools) {
+		return messages
+	}
 	given := make([]*value.Map, len(messages))
 	for i, m := range messages {
 		given[i] = value.Pairs("role", m.role, "content", m.given)

@@ -115,8 +115,8 @@ func (m *Map) Delete(key string) {
 	if i < 0 {
 		return
 	}
-	m.keys = append(m.keys[:i], m.keys[i+1:]...)
-	m.vals = append(m.vals[:i], m.vals[i+1:]...)
+	m.keys = slices.Concat(m.keys[:i], m.keys[i+1:]) // rows of a table share them
+	m.vals = slices.Delete(m.vals, i, i+1)
 	if m.index != nil {
 		delete(m.index, key)
 		for j := i; j < len(m.keys); j++ {

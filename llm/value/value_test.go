@@ -251,6 +251,36 @@ func TestMapAgreesWithModel(t *testing.T) {
 	}
 }
 
+func TestRowsOfTablesAgreeWithMaps(t *testing.T) {
+	keys := []string{"a", "b", "c", "d"}
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.SliceOf(rapid.SliceOfN(rapid.Int64Range(0, 3), len(keys), len(keys))).Draw(t, "rows") // 0 is null
+		table := value.NewTable(rapid.IntRange(0, 5).Draw(t, "expected"), keys...)
+		var got, want []value.Value
+		for _, row := range rows {
+			vals, m := make([]value.Value, len(keys)), value.NewMap(0)
+			for i, n := range row {
+				if n > 0 {
+					vals[i] = value.OfInt(n)
+					m.Set(keys[i], vals[i])
+				}
+			}
+			got, want = append(got, table.Row(vals...)), append(want, value.OfMap(m))
+		}
+		if len(rows) > 0 { // a row that is changed leaves the others as they are
+			at := rapid.IntRange(0, len(rows)-1).Draw(t, "changed")
+			deleted, added := rapid.SampledFrom(keys).Draw(t, "deleted"), rapid.SampledFrom([]string{"b", "other"}).Draw(t, "added")
+			for _, list := range [][]value.Value{got, want} {
+				list[at].Map().Delete(deleted)
+				list[at].Map().Set(added, value.OfBool(true))
+			}
+		}
+		if got, want := value.OfList(got...).JSON(), value.OfList(want...).JSON(); got != want {
+			t.Fatalf("%s, want %s", got, want)
+		}
+	})
+}
+
 // TestNearestOfMany: of many names most are passed over before they are compared.
 func TestNearestOfMany(t *testing.T) {
 	keys := []string{"somewhere"}

@@ -165,35 +165,36 @@ func (p *parser) skipCommas(first bool) (comma, end bool) {
 }
 
 func (p *parser) parseOr(depth int) node {
-	n := node{op: opOr}
-	for p.err == nil {
-		first := len(n.kids) == 0
-		comma, end := p.skipCommas(first)
-		if end && !first {
-			break
-		}
-		if !first && !comma && !p.accept("|｜") {
-			break
-		}
-		n.kids = append(n.kids, p.parseAnd(depth))
+	if p.err != nil {
+		return node{op: opOr}
 	}
-	return n.unwrapSingle()
-}
-
-// unwrapSingle replaces a node of one kid by the kid.
-func (n node) unwrapSingle() node {
-	if len(n.kids) == 1 {
-		return n.kids[0]
+	p.skipCommas(true)
+	n := p.parseAnd(depth)
+	for count := 1; p.err == nil; count++ {
+		comma, end := p.skipCommas(false)
+		if end || !comma && !p.accept("|｜") {
+			break
+		}
+		n = n.join(opOr, p.parseAnd(depth), count)
 	}
 	return n
 }
 
-func (p *parser) parseAnd(depth int) node {
-	n := node{op: opAnd, kids: []node{p.parseNot(depth)}}
-	for p.accept("&＆") {
-		n.kids = append(n.kids, p.parseNot(depth))
+// join adds a kid to a node that stands for count of them, of which one alone is not wrapped.
+func (n node) join(how op, kid node, count int) node {
+	if count == 1 {
+		return node{op: how, kids: []node{n, kid}}
 	}
-	return n.unwrapSingle()
+	n.kids = append(n.kids, kid)
+	return n
+}
+
+func (p *parser) parseAnd(depth int) node {
+	n := p.parseNot(depth)
+	for count := 1; p.accept("&＆"); count++ {
+		n = n.join(opAnd, p.parseNot(depth), count)
+	}
+	return n
 }
 
 func (p *parser) parseNot(depth int) node {
@@ -209,11 +210,11 @@ func (p *parser) parseNot(depth int) node {
 }
 
 func (p *parser) parseXor(depth int) node {
-	n := node{op: opXor, kids: []node{p.parseAtom(depth)}}
-	for p.accept("^＾") {
-		n.kids = append(n.kids, p.parseAtom(depth))
+	n := p.parseAtom(depth)
+	for count := 1; p.accept("^＾"); count++ {
+		n = n.join(opXor, p.parseAtom(depth), count)
 	}
-	return n.unwrapSingle()
+	return n
 }
 
 func (p *parser) parseAtom(depth int) node {

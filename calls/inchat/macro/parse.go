@@ -31,27 +31,30 @@ type parser struct {
 	out    *Text
 	only   []string // the names of the macros that are known; nil for all
 	source string
-	frames []frame      // frames[0] is the text itself
-	open   map[byte]int // how many openers of a kind are among frames
+	frames []frame // frames[0] is the text itself
+	open   [2]int  // how many openers of a kind are among frames, by openerIndex
 	macros int
 }
 
 // frame is an opener and what has been read since.
 type frame struct {
 	opener int // its offset in the source
-	pieces []piece
+	// pieces are texts and macros, which get their own text when the frame ends. Neighbouring texts
+	// are one piece, for they are neighbours in the source as well.
+	pieces []node
 	depth  int // how many macros are inside each other in pieces
 }
 
-// piece is text or a macro, which stands in source[start:end]. Neighbouring texts are one piece, for
-// they are neighbours in the source as well.
-type piece struct {
-	start, end int
-	call       *call
+// openerIndex returns the place of an opener, { or <, in [parser.open].
+func openerIndex(opener byte) int {
+	if opener == '{' {
+		return 0
+	}
+	return 1
 }
 
 func (p *parser) parseText(text string) []node {
-	p.source, p.frames, p.open = text, []frame{{}}, map[byte]int{}
+	p.source, p.frames = text, make([]frame, 1, 4)
 	start := 0
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != text[i+1] || strings.IndexByte("{}<>", text[i]) < 0 {
@@ -60,7 +63,7 @@ func (p *parser) parseText(text string) []node {
 		p.addText(start, i)
 		if text[i] == '{' || text[i] == '<' {
 			p.frames = append(p.frames, frame{opener: i})
-			p.open[text[i]]++
+			p.open[openerIndex(text[i])]++
 		} else if !p.closeMacro(text[i]-2, i) { // in ASCII, } is two behind { and > behind <
 			p.addText(i, i+2)
 		}
@@ -81,7 +84,7 @@ func (p *parser) addText(start, end int) {
 		top.pieces[n-1].end = end
 		return
 	}
-	top.pieces = append(top.pieces, piece{start: start, end: end})
+	top.pieces = append(top.pieces, node{start: start, end: end})
 }
 
 // collapseFrames makes the openers above frame at plain text.
@@ -89,7 +92,7 @@ func (p *parser) collapseFrames(at int) {
 	above := p.frames[at+1:]
 	p.frames = p.frames[:at+1]
 	for _, f := range above {
-		p.open[p.source[f.opener]]--
+		p.open[openerIndex(p.source[f.opener])]--
 		p.addText(f.opener, f.opener+2)
 		for _, x := range f.pieces {
 			if x.call == nil {
@@ -102,18 +105,18 @@ func (p *parser) collapseFrames(at int) {
 	}
 }
 
-func (p *parser) toNodes(pieces []piece) []node {
-	nodes := make([]node, len(pieces))
+// toNodes gives the pieces of a frame their text.
+func (p *parser) toNodes(pieces []node) []node {
 	for i, x := range pieces {
-		nodes[i] = node{text: p.source[x.start:x.end], call: x.call, start: x.start, end: x.end}
+		pieces[i].text = p.source[x.start:x.end]
 	}
-	return nodes
+	return pieces
 }
 
 // closeMacro ends the nearest opener of that kind. It is false where there is none,
 // or where the macro is not known and so stays text.
 func (p *parser) closeMacro(opener byte, end int) bool {
-	if p.open[opener] == 0 {
+	if p.open[openerIndex(opener)] == 0 {
 		return false
 	}
 	at := len(p.frames) - 1
@@ -128,9 +131,9 @@ func (p *parser) closeMacro(opener byte, end int) bool {
 		return false
 	}
 	p.frames = p.frames[:at]
-	p.open[opener]--
+	p.open[openerIndex(opener)]--
 	top := &p.frames[at-1]
-	top.pieces = append(top.pieces, piece{start: inner.opener, end: end + 2, call: c})
+	top.pieces = append(top.pieces, node{start: inner.opener, end: end + 2, call: c})
 	top.depth = max(top.depth, inner.depth+1)
 	return true
 }
@@ -179,7 +182,8 @@ func (p *parser) newCall(nodes []node, depth int) *call {
 	p.macros++
 	c.param = nodes[1:]
 	if rest != "" {
-		c.param = append([]node{{text: rest}}, nodes[1:]...)
+		nodes[0] = node{text: rest}
+		c.param = nodes
 	}
 	if n := len(c.param); n > 0 && c.param[n-1].call == nil {
 		c.param[n-1].text = strings.TrimRight(c.param[n-1].text, blanks)

@@ -129,8 +129,12 @@ func Pointer(path string) string {
 // splitPath splits a path into steps; none where it is empty or too long. A
 // malformed subscript is part of a key.
 func splitPath(path string) []step {
-	var steps []step
-	for rest := strings.TrimSpace(path); rest != ""; {
+	path = strings.TrimSpace(path)
+	if path == "" {
+		return nil
+	}
+	steps := make([]step, 0, min(1+strings.Count(path, ".")+strings.Count(path, "["), maxSteps))
+	for rest := path; rest != ""; {
 		if len(steps) == maxSteps {
 			return nil
 		}

@@ -105,6 +105,9 @@ type Named interface {
 // Say formats a message. Arguments that are texts or have names, and errors that know other
 // languages, are inserted in the language of the message. What no catalog has stays English.
 func Say(format string, args ...any) Text {
+	if len(args) == 0 && !strings.Contains(format, "%") {
+		return Text{format, chineseFormat(format)}
+	}
 	return Text{sayEnglish(format, args), sayChinese(format, args)}
 }
 
@@ -117,13 +120,18 @@ func SayIn(language, format string, args ...any) string {
 }
 
 func sayEnglish(format string, args []any) string {
-	return fmt.Sprintf(withoutWrapping(format), replaceArgs(args, func(arg any) any {
-		if text, ok := arg.(Text); ok {
-			return text.En
-		}
-		return arg
-	})...)
+	if slices.ContainsFunc(args, isText) {
+		args = replaceArgs(args, func(arg any) any {
+			if text, ok := arg.(Text); ok {
+				return text.En
+			}
+			return arg
+		})
+	}
+	return fmt.Sprintf(withoutWrapping(format), args...)
 }
+
+func isText(arg any) bool { _, ok := arg.(Text); return ok }
 
 func sayChinese(format string, args []any) string {
 	return fmt.Sprintf(withoutWrapping(chineseFormat(format)), replaceArgs(args, func(arg any) any {
