@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -43,14 +44,31 @@ func readEither(w *journal.WaitingFor, either []journal.AskedPlace, text string)
 	return Answer{}, calls.Errorf(calls.Invalid, "the message does not answer what the step %s waits for", w.Step)
 }
 
-// cutName returns the text behind the name or the title of a place and a colon.
+// cutName returns the text behind a name of a place and a colon: its key, its title, or its description, for example "Order
+// number: A-1042" for a place that is described as "The order number".
 func cutName(place journal.AskedPlace, text string) (rest string, ok bool) {
-	name, rest, ok := strings.Cut(strings.ReplaceAll(text, "：", ":"), ":")
+	at := strings.IndexAny(text, ":：")
+	if at < 0 {
+		return "", false
+	}
+	name, rest := text[:at], strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(text[at:], ":"), "："))
 	title, _ := place.Schema.Get("title")
-	spaced := strings.NewReplacer("_", " ", "-", " ").Replace
-	name = spaced(strings.TrimSpace(name))
-	isNamed := strings.EqualFold(name, spaced(place.Name())) || strings.EqualFold(name, spaced(plainText(title)))
-	return strings.TrimSpace(rest), ok && isNamed && rest != ""
+	description, _ := place.Schema.Get("description")
+	for _, known := range []string{place.Name(), plainText(title), plainText(description)} {
+		if rest != "" && known != "" && strings.EqualFold(bareName(name), bareName(known)) {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// bareName returns a name as people write it, without an article.
+func bareName(name string) string {
+	words := strings.Fields(strings.NewReplacer("_", " ", "-", " ").Replace(strings.TrimRight(name, ".。")))
+	if len(words) > 1 && slices.Contains([]string{"the", "a", "an", "my", "your"}, strings.ToLower(words[0])) {
+		words = words[1:]
+	}
+	return strings.Join(words, " ")
 }
 
 func plainText(v value.Value) string {

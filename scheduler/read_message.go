@@ -96,7 +96,11 @@ func (e *StepExecutor) readTyped(r *run, state *journal.RunState, w *journal.Wai
 	if err != nil {
 		return a, false
 	}
-	typed.Value, err = ReadText(s, a.Message)
+	text := a.Message
+	if named, ok := cutName(w.Place(typed.Pointer), text); ok {
+		text = named
+	}
+	typed.Value, err = ReadText(s, text)
 	if err != nil {
 		return a, false
 	}
@@ -105,15 +109,21 @@ func (e *StepExecutor) readTyped(r *run, state *journal.RunState, w *journal.Wai
 }
 
 // mustBeRead reports whether a message that was taken for a value is to be read by a model all the same: any text fits the
-// place, and this one may be a question ("why?"), a refusal ("skip"), a sentence ("It is Lin") or several values. If a
-// model has found nothing in such a text, and it is said once more, it is the value, unless it plainly answers nothing.
+// place, and this one may be a question ("why?"), a refusal ("skip"), a sentence ("It is Lin") or several values. After the model
+// has found nothing, the words are the value if they name the place ("name: Lin"), or if they are said once more and are neither a
+// question nor a refusal by how they begin and end.
 func mustBeRead(w *journal.WaitingFor, typed Answer, message string) bool {
 	place := w.Place(typed.Pointer)
 	if asked := w.AskedPlace(); asked.Pointer == typed.Pointer {
 		place = asked
 	}
-	isSaidAgain := w.Unread && strings.TrimSpace(w.Said) == strings.TrimSpace(message)
-	return place.IsFreeText() && (!isSaidAgain || schema.IsNoAnswer(message) || schema.IsQuestion(message))
+	if !place.IsFreeText() {
+		return false
+	}
+	_, isNamed := cutName(place, message)
+	isSaidAgain := strings.TrimSpace(w.Said) == strings.TrimSpace(message)
+	isNone := schema.IsNoAnswer(message) || schema.IsQuestion(message) || schema.IsDenial(message)
+	return !w.Unread || !isNamed && (!isSaidAgain || isNone)
 }
 
 // ReadText finds the value that a text means to a schema, as people write it: a number, a date, yes or 是, the

@@ -280,7 +280,7 @@ func TestMessageAfterFailure(t *testing.T) {
 }
 
 // TestMessageForFreeText: any text fits a name, so that the model reads a message first; what it finds nothing in is the value when it is
-// said again, but never a question or a refusal. Without a model it is the value at once.
+// said again or named, but never a question or a refusal. Without a model it is the value at once.
 func TestMessageForFreeText(t *testing.T) {
 	const flow = `
 steps:
@@ -300,6 +300,11 @@ outputs: {data: "{{ who.slot_data }}"}
 		{name: "no answers", property: "{type: string}", says: []string{"why?", "skip", "为什么？", "hello", "When do you open?"}, answers: []string{"{}", "{}", "{}", "{}", "{}", "{}"}},
 		{name: "a model that takes a refusal", property: "{type: string}", says: []string{"why?", "跳过"}, answers: []string{"{}", `{"/name": "why?"}`, `{"/name": "跳过"}`}},
 		{name: "said again", property: "{type: string}", says: []string{"Lin", "Lin"}, answers: []string{"{}", "{}"}, want: `{"data":{"name":"Lin"}}`},
+		{name: "a question said again", property: "{type: string}", says: []string{"你们几点开门", "你们几点开门", "do you deliver", "do you deliver"}, answers: []string{"{}", "{}", "{}"}},
+		{name: "a refusal said again", property: "{type: string}", says: []string{"nope", "nope", "不要", "不要", "I won't tell you", "I won't tell you"}, answers: []string{"{}", "{}", "{}", "{}"}},
+		{name: "a refusal that is named", property: "{type: string, title: Full name}", says: []string{"Nope", "full name: Nope"}, answers: []string{"{}", "{}"}, want: `{"data":{"name":"Nope"}}`},
+		{name: "named by its description", property: "{type: string, description: The nickname.}", says: []string{"why", "Nickname： Why: not"}, answers: []string{"{}", "{}"}, want: `{"data":{"name":"Why: not"}}`},
+		{name: "named at once may hold more", property: "{type: string}", says: []string{"name: Lin, phone: 123"}, answers: []string{"{}", `{"/name": "Lin"}`}, want: `{"data":{"name":"Lin"}}`},
 		{name: "a sentence after no answer", property: "{type: string}", says: []string{"why?", "It is Lin"}, answers: []string{"{}", "{}", `{"/name": "Lin"}`}, want: `{"data":{"name":"Lin"}}`},
 		{name: "anything", property: "{}", says: []string{"what?"}, answers: []string{"{}", "{}"}},
 		{name: "a list of texts", property: "{type: array, items: {type: string}}", says: []string{"what?", "red, blue", "red, blue"}, answers: []string{"{}", "{}", "{}"}, want: `{"data":{"name":["red","blue"]}}`},

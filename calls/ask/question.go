@@ -15,7 +15,7 @@ import (
 )
 
 // Wording says to people what a run asks of them, in the texts of this package: question.txt, hint.txt,
-// bound.txt, either.txt, unfit.txt, cancelled.txt and failed.txt. It is made where it is needed; it is only data.
+// bound.txt, either.txt, stuck.txt, unfit.txt, cancelled.txt and failed.txt. It is made where it is needed; it is only data.
 type Wording struct {
 	// Languages has the texts of users: see [calls.Env.Languages].
 	Languages fs.FS
@@ -48,6 +48,16 @@ func (w Wording) QuestionAfter(f Field, message string, misfit value.Value) stri
 		reason = w.Unfit(f, misfit)
 	}
 	return w.question(f, true, reason)
+}
+
+// WaysOut returns what helps a user whose messages have not answered a question twice in a row: the form in which any words are taken for a
+// field of free text, and the word that cancels the run; "" for none.
+func (w Wording) WaysOut(f Field, isFreeText bool, cancel string) string {
+	named := ""
+	if isFreeText && len(f.Either) == 0 {
+		named, _ = f.naming()
+	}
+	return w.render("stuck", value.Pairs("named", named, "cancel", cancel))
 }
 
 func (w Wording) question(f Field, unread bool, reason string) string {

@@ -1,10 +1,8 @@
 package schema
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -48,26 +46,6 @@ func YesOrNo(text string) (v value.Value, ok bool) {
 		return value.OfBool(false), true
 	}
 	return value.Value{}, false
-}
-
-// noAnswers are messages that answer no question, one a line: "why", "skip", "hello", "为什么".
-//
-//go:embed no_answers.txt
-var noAnswers string
-
-// IsNoAnswer reports whether a message is a question, a greeting or a refusal, and no value of a free text, for example
-// "why?", "Hello!" or "跳过".
-func IsNoAnswer(text string) bool {
-	isEdge := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) || unicode.IsSymbol(r) }
-	words := strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(text, "’", "'")), " "))
-	words = strings.TrimFunc(words, isEdge)
-	return words != "" && strings.Contains("\n"+noAnswers, "\n"+words+"\n")
-}
-
-// IsQuestion reports whether a message asks something: it ends with a question mark.
-func IsQuestion(text string) bool {
-	text = strings.TrimSpace(text)
-	return strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？")
 }
 
 // typeNames returns the value of the keyword type, which is a name or a list of them.

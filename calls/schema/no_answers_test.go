@@ -18,9 +18,34 @@ func TestIsNoAnswer(t *testing.T) {
 			t.Errorf("%q: got %t", text, got)
 		}
 	}
-	for text, want := range map[string]bool{"When?": true, "什么时候？": true, "When": false, "? no": false} {
-		if got := schema.IsQuestion(text); got != want {
-			t.Errorf("%q is a question: got %t", text, got)
+}
+
+// TestUtterances: messages are told by how they begin and end, in words that no list has as a whole.
+func TestUtterances(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		is      func(string) bool
+		yes, no []string
+	}{
+		{"question", schema.IsQuestion,
+			[]string{"When?", "什么时候？", "When do you open", "do you deliver to Lyon", "What's that for", "你们几点开门", "请问有货", "能送货吗", "那运费呢。", "How"},
+			[]string{"? no", "Whitman", "Dolores", "Howard", "Isabel", "Lin", "林小雨", "Whose-line"}},
+		{"denial", schema.IsDenial,
+			[]string{"nope", "Nope!", "No, thanks", "no way", "I won’t tell you", "not today", "不要", "不要问我", "我才不告诉你", "拒绝回答", "别问了"},
+			[]string{"Norah", "Notting Hill", "none", "没有", "无", "Nadia", "Lin", "我叫林小雨"}},
+		{"unknown value", schema.IsUnknown,
+			[]string{"", "-", "--", "TBD", "N/A", "n/a.", "N.A.", "<UNKNOWN>", "(none)", "[not provided]", "不知道", "待定。", "（未知）", "?", " Not  Specified "},
+			[]string{"Unknown Street 5", "Nil Desperandum", "a-b", "*", "/", ".", "0", "false", "待定义", "Null Island"}},
+	} {
+		for _, text := range c.yes {
+			if !c.is(text) {
+				t.Errorf("%q is no %s", text, c.name)
+			}
+		}
+		for _, text := range c.no {
+			if c.is(text) {
+				t.Errorf("%q is a %s", text, c.name)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/calls/slot/processor"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -35,7 +36,7 @@ func fillBySchema(ctx context.Context, w *Work) error {
 		if ok {
 			w.Filling.Take(answer, byFunction)
 		}
-		rejected := w.Filling.Rejected()[before:]
+		rejected := slices.DeleteFunc(slices.Clone(w.Filling.Rejected()[before:]), saysUnknown)
 		allTaken := ok && len(rejected) == 0
 		if w.Filling.Done() || allTaken {
 			return nil // what is missing now the model does not know
@@ -54,6 +55,12 @@ func fillBySchema(ctx context.Context, w *Work) error {
 		parts = append(parts, ask.MoveParts(more, len(messages)+1)...)
 		messages = append(messages, llm.TextMessage("assistant", text), llm.TextMessage("user", again))
 	}
+}
+
+// saysUnknown reports whether a model has written for a value that it does not know it, as null does: it is not asked again.
+func saysUnknown(r processor.Rejection) bool {
+	text, isText := r.Value.Str()
+	return isText && schema.IsUnknown(text)
 }
 
 // answerSchema returns a flat schema in which every value may be null, for "not known".

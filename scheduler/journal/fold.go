@@ -44,7 +44,7 @@ func (s *RunState) Add(ev *Event) {
 	if ev.Type == StepWaiting {
 		s.stopWaiting(st.ID)
 		w := NewWaitingFor("", st.ID, st.Found, st.Remaining, st.HasModelAnswer())
-		w.Whole, w.Unread = s.WantedSchema(st), st.unread
+		w.Whole, w.Unread, w.Misses = s.WantedSchema(st), st.misses > 0, st.misses
 		if st.said != "" {
 			w.Said, w.Misfit = st.said, w.misfitOf(st.Found)
 		}
@@ -221,7 +221,11 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 	case StepWaiting:
 		st.State = StepStatusWaiting
 		if data.RemainingSchema != nil {
-			st.unread = st.IsUnread(*data.RemainingSchema)
+			if st.IsUnread(*data.RemainingSchema) {
+				st.misses++
+			} else {
+				st.misses = 0
+			}
 			st.Remaining = *data.RemainingSchema
 		}
 		st.said, st.Message = st.Message, ""

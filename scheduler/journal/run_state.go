@@ -154,9 +154,9 @@ type StepState struct {
 
 	// Message is what the user wrote as an answer, which the step has not read yet; "" without one.
 	Message string `json:"-"`
-	// unread is set where the step has read such a message and still waits for the same values.
-	unread bool
-	// said is that message.
+	// misses counts the messages in a row that the step has read, and after which it still waits for the same values.
+	misses int
+	// said is the last message.
 	said string
 
 	// IsGiven is set where a test file has the output of the step: its call has not run.

@@ -26,6 +26,8 @@ type WaitingFor struct {
 	// Only [Fold] knows them.
 	Said   string      `json:"-"`
 	Misfit value.Value `json:"-"`
+	// Misses counts the messages in a row that had none of the values. Only [Fold] knows it.
+	Misses int `json:"-"`
 	// Question asks a person for the first of the values, in the words of the project. The use case that shows the
 	// run makes it; no event has it.
 	Question string `json:"question,omitempty"`
@@ -128,12 +130,14 @@ func (w *WaitingFor) problemsAt(pointer string, v value.Value) schema.Problems {
 func textOf(p schema.Problem) wording.Text { return wording.Text{En: p.In("en"), Zh: p.In("zh")} }
 
 // misfitOf returns the last value that was found for the place that is asked for first, and not taken; null for none.
-func (w *WaitingFor) misfitOf(found value.Value) (misfit value.Value) {
+func (w *WaitingFor) misfitOf(output value.Value) (misfit value.Value) {
 	asked := w.AskedPlace().Pointer
-	rejected, _ := found.Get("rejected")
+	rejected, _ := output.Get("rejected")
 	for _, one := range rejected.List() {
-		if at, _ := Rejection(one); at == asked {
-			misfit, _ = one.Get("value")
+		found, _ := one.Get("value")
+		isUnknown := found.Kind() == value.String && schema.IsUnknown(found.PlainText())
+		if at, _ := Rejection(one); at == asked && !isUnknown {
+			misfit = found
 		}
 	}
 	return misfit

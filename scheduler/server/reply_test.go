@@ -197,6 +197,41 @@ func TestReplyByModel(t *testing.T) {
 	}
 }
 
+// TestReplyTellsWaysOut: from the second message in a row that does not answer, the user reads how to answer and how to stop.
+func TestReplyTellsWaysOut(t *testing.T) {
+	for _, c := range []struct {
+		name, language, property, says string
+		want, last                     string
+	}{
+		{"free text", "en", `{type: string, title: Full name}`, "nope", `I could not find a full name in that. What is it? You can answer like this: "full name: ...". To stop, write "cancel".`, "Full name: Nope"},
+		{"free text", "zh", `{type: string, title: 姓名}`, "不要", "我没有从中找到姓名。请问是什么？ 可以这样回答：“姓名：……”。不想继续的话，请写“取消”。", "姓名：不要"},
+		{"a pattern", "en", replies["a pattern"].property, "nope", `I could not find an order number (such as A-1042) in that. What is it? To stop, write "cancel".`, "A-1042"},
+	} {
+		t.Run(c.name+" "+c.language, func(t *testing.T) {
+			model := scripted.Texts("{}", "{}", "{}", "{}")
+			f := serveFlow(t, "llm: slow\n"+fmt.Sprintf(replyFlow, c.language, "llm", c.property), model)
+			token := f.token("lin", store.RunsRead, store.RunsWrite)
+			talk := []string{"hi"}
+			for _, says := range []string{c.says, c.says, c.last} {
+				r := f.chat(token, "ends", messages(talk...), "")
+				if found := forbidden.FindString(r.at(said)); found != "" {
+					t.Errorf("the customer reads %q in %s", found, r.at(said))
+				}
+				talk = append(talk, r.at(said), says)
+			}
+			if got := talk[len(talk)-2]; got != c.want {
+				t.Errorf("the question is %q, want %q", got, c.want)
+			}
+			if strings.Contains(talk[3], "cancel") || strings.Contains(talk[3], "取消") {
+				t.Errorf("after the first message it asks %q", talk[3])
+			}
+			if r := f.chat(token, "ends", messages(talk...), ""); r.at(said) != "done" {
+				t.Errorf("the last answer gets %s", r.text)
+			}
+		})
+	}
+}
+
 // TestRepliesAtOnce: of two messages at once, one is taken, and the other is none for what is asked next.
 func TestRepliesAtOnce(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)

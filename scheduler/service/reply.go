@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
@@ -98,6 +99,7 @@ func (d *Dispatcher) askAgain(ctx context.Context, p Principal, r ReplyRequest) 
 	w.Unread = r.Seen == 0 || r.Seen == details.State.LastSeq
 	if w.Unread {
 		w.Said, w.Misfit = r.Text, value.Value{}
+		w.Misses++
 	}
 	return &Reply{State: journal.RunWaiting, Text: d.service.QuestionOf(details, *w)}, nil
 }
@@ -130,7 +132,31 @@ func (s *Service) IsCancelWord(text string) bool {
 
 // QuestionOf returns the words in which a person is asked for what a step of a run waits for first.
 func (s *Service) QuestionOf(details *RunDetails, w journal.WaitingFor) string {
-	return askFor(s.wordingOf(details), w, w.AskedPlace())
+	words, place := s.wordingOf(details), w.AskedPlace()
+	text := askFor(words, w, place)
+	if w.Misses < missesToHelp {
+		return text
+	}
+	return strings.TrimSpace(text + " " + words.WaysOut(fieldOf(place), place.IsFreeText(), s.cancelWord(text)))
+}
+
+// missesToHelp is how many messages in a row must have missed a question for it to tell the ways out.
+const missesToHelp = 2
+
+// cancelWord returns the first word that cancels a run in the script of a text; without one, the first word.
+func (s *Service) cancelWord(text string) string {
+	isHan := func(text string) bool {
+		return strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })
+	}
+	for _, word := range s.parts.CancelWords {
+		if isHan(word) == isHan(text) {
+			return word
+		}
+	}
+	if len(s.parts.CancelWords) > 0 {
+		return s.parts.CancelWords[0]
+	}
+	return ""
 }
 
 // askFor returns the question for a place that a step waits for. After a message with a value that does not fit it tells why.

@@ -10,9 +10,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// placeholders are what models write for a value that they do not know, in lower case.
-var placeholders = []string{"", "n/a", "unknown", "<unknown>", "none", "null", "not provided", "未提供", "无", "未知"}
-
 // Hear notes what the user has said. A word of it is a value although models write it for an unknown
 // one: to "Which allergies?" an answer "None" is one.
 func (f *Filling) Hear(texts ...string) {
@@ -44,7 +41,7 @@ func (f *Filling) isPlaceholder(v value.Value, place schema.Place) bool {
 	text, isText := v.Str()
 	word := strings.ToLower(strings.TrimRight(strings.TrimSpace(text), ".。")) // "Unknown." is one, too
 	isRefusal := f.refused != "" && normalWords(text) == f.refused
-	isUnknown := slices.Contains(placeholders, word) && !f.heard[word]
+	isUnknown := schema.IsUnknown(text) && !f.heard[word]
 	if !isText || !isRefusal && !isUnknown {
 		return false
 	}
