@@ -10,7 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -29,7 +29,7 @@ func BenchmarkJournal(b *testing.B) {
 				text += fmt.Sprintf("  - {id: s%d, call: echo, needs: %s}\n", i, needs(i))
 			}
 			flow := schedulertest.Load(b, text)
-			j, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{})
+			j, err := sqljournal.OpenFile(b.Context(), b.TempDir(), sqljournal.FileOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}

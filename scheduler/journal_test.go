@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/memory"
-	"github.com/callnode/scheduler/scheduler/journal/postgres"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -21,7 +21,7 @@ func newJournal(t testing.TB, clock func() time.Time) journal.Journal {
 	if os.Getenv("SCHEDULER_TEST_JOURNAL") != "postgres" {
 		return memory.New(clock)
 	}
-	j, err := postgres.Open(t.Context(), postgres.Options{URL: pgdbtest.NewURL(t), Clock: clock})
+	j, err := sqljournal.OpenShared(t.Context(), sqljournal.SharedOptions{URL: pgdbtest.NewURL(t), Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

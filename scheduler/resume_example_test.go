@@ -42,7 +42,7 @@ func ExampleStepExecutor_Resume() {
 		fmt.Println(problems)
 		return
 	}
-	runs := memory.New(time.Now) // a real program opens journal/sqlite
+	runs := memory.New(time.Now) // a real program opens journal/sqljournal
 	executor := &scheduler.StepExecutor{Loader: loader, Journal: runs, NewRunID: func() string { return "run-1" }}
 
 	ctx := context.Background()

@@ -22,7 +22,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -355,14 +355,14 @@ func TestSQLite(t *testing.T) {
 			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal, e.Durability = j, journal.Async }),
 		}
 	}
-	open := func() *sqlite.SQLite {
-		j, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+	open := func() *sqljournal.Journal {
+		j, err := sqljournal.OpenFile(t.Context(), dir, sqljournal.FileOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return j
 	}
-	shut := func(j *sqlite.SQLite) {
+	shut := func(j *sqljournal.Journal) {
 		if err := errors.Join(j.Check(t.Context()), j.Close()); err != nil {
 			t.Error(err)
 		}

@@ -139,14 +139,15 @@ var layers = map[string][]string{
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},
 	// Two stores, and that of the server, can be in a Postgres database.
-	"calls/pgdb":                 {"calls", "llm/value/wording"},
-	"calls/pgdb/pgdbtest":        {},
-	"scheduler/journal/postgres": {"scheduler/journal", "scheduler/journal/internal/...", "scheduler/journal/transfer", "calls", "llm", "llm/value/...", "calls/pgdb"},
-	"calls/memory/postgres":      {"calls", "calls/memory/...", "llm/value/...", "calls/pgdb"},
+	"calls/pgdb":            {"calls", "llm/value/wording"},
+	"calls/pgdb/pgdbtest":   {},
+	"calls/memory/postgres": {"calls", "calls/memory/...", "llm/value/...", "calls/pgdb"},
 	// Two stores are SQLite files.
-	"calls/sqlitefile":         {"calls"},
-	"scheduler/journal/sqlite": {"scheduler/journal", "scheduler/journal/internal/...", "scheduler/journal/transfer", "calls", "llm", "llm/value/...", "calls/sqlitefile"},
-	"calls/memory/sqlite":      {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
+	"calls/sqlitefile": {"calls"},
+	// One text of SQL runs on either.
+	"calls/database":               {"calls/pgdb", "calls/sqlitefile"},
+	"scheduler/journal/sqljournal": {"scheduler/journal", "scheduler/journal/internal/...", "scheduler/journal/transfer", "calls", "llm", "llm/value/...", "calls/database", "calls/pgdb", "calls/sqlitefile"},
+	"calls/memory/sqlite":          {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
 	// Where all parts meet. The commands know neither providers nor where things are stored.
 	"cmd/scheduler/wire":        {"calls/...", "cmd/scheduler/config", "cmd/scheduler/terminal", "llm/...", "plugins/host", "scheduler/..."},
 	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/...", "skills"},

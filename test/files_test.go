@@ -34,7 +34,7 @@ var mayOpen = map[string]string{
 	"llm/value/atomicfile/lock.go":               "the folder of the lock file, which holds the file",
 	"plugins/project/project.go":                 "the templates are embedded",
 	"scheduler/journal/internal/stored/owner.go": "files of /proc",
-	"scheduler/journal/sqlite/key_file.go":       "the state directory, to sync it",
+	"scheduler/journal/sqljournal/sqlite_key.go": "the state directory, to sync it",
 	"scheduler/server/ui.go":                     "the page is embedded",
 }
 

@@ -177,8 +177,10 @@ func probeRoom(dir string) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// CheckIntegrity looks for damage of the file as a whole. It reads all of it.
-func CheckIntegrity(c *Conn) error {
+// CheckIntegrity looks for damage of the file as a whole, through a connection to it. It reads all of it.
+func CheckIntegrity(c interface {
+	QueryRow(query string, args []any, dest ...any) (found bool, err error)
+}) error {
 	var problem string
 	if _, err := c.QueryRow("PRAGMA integrity_check(1)", nil, &problem); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler/journal"
-	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/notify"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -132,7 +132,7 @@ func leaveDying(f *fixture, id string, within time.Duration) {
 	if !ok {
 		f.t.Fatal("not a test")
 	}
-	j, err := journalsqlite.Open(t.Context(), f.dir, journalsqlite.Options{})
+	j, err := sqljournal.OpenFile(t.Context(), f.dir, sqljournal.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

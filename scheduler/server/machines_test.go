@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
-	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
@@ -18,7 +18,7 @@ import (
 // Who operates the server learns which machines were at a run, what they lack, and who is there; a user learns only that the run waits.
 func TestMachinesAreForOperators(t *testing.T) {
 	dir := t.TempDir()
-	j, err := journalsqlite.Open(t.Context(), dir, journalsqlite.Options{})
+	j, err := sqljournal.OpenFile(t.Context(), dir, sqljournal.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/scheduler/journal"
-	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -139,7 +139,7 @@ func TestHandOverOfRunsWithAClient(t *testing.T) {
 // abandonRun leaves a run that no server holds as a process does that dies at it.
 func abandonRun(t *testing.T, dir, id string) {
 	t.Helper()
-	j, err := journalsqlite.Open(t.Context(), dir, journalsqlite.Options{Heartbeat: -time.Nanosecond})
+	j, err := sqljournal.OpenFile(t.Context(), dir, sqljournal.FileOptions{Heartbeat: -time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
-	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -158,7 +158,7 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 		},
 		Counter: func(*flow.Flow, string, string) llm.Counter { return tokens.For("") },
 		Journal: func(ctx context.Context, _ bool) (journal.Journal, error) {
-			return journalsqlite.Open(ctx, dir, journalsqlite.Options{})
+			return sqljournal.OpenFile(ctx, dir, sqljournal.FileOptions{})
 		},
 		EphemeralJournal: func() journal.Journal { return journalmemory.New(time.Now) },
 		Languages:        func() *flow.Languages { return &flow.Languages{Default: "en"} },

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/postgres"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -54,7 +54,7 @@ func TestServersShareAStore(t *testing.T) {
 	var logged syncBuffer
 	open := func(model llm.Provider) (*service.Service, *service.Dispatcher) {
 		s := newServiceOf(model, func(ctx context.Context, _ bool) (journal.Journal, error) {
-			return postgres.Open(ctx, postgres.Options{URL: url})
+			return sqljournal.OpenShared(ctx, sqljournal.SharedOptions{URL: url})
 		})
 		d := s.NewDispatcher(service.DispatcherOptions{
 			Limits: service.Limits{Runs: 1, PerUser: 1, Queued: 100}, Recover: "own",

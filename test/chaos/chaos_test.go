@@ -23,7 +23,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 	"github.com/callnode/scheduler/test/slow"
 )
@@ -171,7 +171,7 @@ func oneProcess(t *testing.T, dir string, life time.Duration) (killed bool) {
 
 // child is the process: it runs the flow, or goes on with it.
 func child(ctx context.Context, dir string) error {
-	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	j, err := sqljournal.OpenFile(ctx, dir, sqljournal.FileOptions{})
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func child(ctx context.Context, dir string) error {
 func finished(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	done := map[string]bool{}
-	read(t, dir, func(j *sqlite.SQLite) {
+	read(t, dir, func(j *sqljournal.Journal) {
 		if _, err := j.Run(t.Context(), runID); calls.KindOf(err) == calls.NotFound {
 			return
 		}
@@ -305,7 +305,7 @@ func checkLists(t *testing.T, began []string, done map[string]bool) {
 
 func outputs(t *testing.T, dir string) (text string) {
 	t.Helper()
-	read(t, dir, func(j *sqlite.SQLite) {
+	read(t, dir, func(j *sqljournal.Journal) {
 		state, err := journal.Fold(j.Events(t.Context(), runID, 1))
 		if err != nil {
 			t.Fatal(err)
@@ -318,9 +318,9 @@ func outputs(t *testing.T, dir string) (text string) {
 	return text
 }
 
-func read(t *testing.T, dir string, look func(*sqlite.SQLite)) {
+func read(t *testing.T, dir string, look func(*sqljournal.Journal)) {
 	t.Helper()
-	j, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+	j, err := sqljournal.OpenFile(t.Context(), dir, sqljournal.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/postgres"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
 const (
@@ -93,7 +93,7 @@ func newCluster(t testing.TB) *cluster {
 			t.Fatal(err)
 		}
 	}
-	j, err := postgres.Open(t.Context(), postgres.Options{URL: c.store})
+	j, err := sqljournal.OpenShared(t.Context(), sqljournal.SharedOptions{URL: c.store})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/postgres"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -35,20 +34,20 @@ func (rt *Runtime) openJournal(ctx context.Context, create bool) (journal.Journa
 }
 
 // OpenFileJournal opens the journal in a state directory.
-func OpenFileJournal(ctx context.Context, dir string, create bool) (*sqlite.SQLite, error) {
-	if !create && !sqlitefile.Exists(filepath.Join(dir, sqlite.FileName)) {
+func OpenFileJournal(ctx context.Context, dir string, create bool) (*sqljournal.Journal, error) {
+	if !create && !sqlitefile.Exists(filepath.Join(dir, sqljournal.FileName)) {
 		return nil, service.ErrNoJournal
 	}
-	return sqlite.Open(ctx, dir, sqlite.Options{})
+	return sqljournal.OpenFile(ctx, dir, sqljournal.FileOptions{})
 }
 
 // OpenSharedJournal opens the journal in a database, and creates its tables if they do not exist.
-func (rt *Runtime) OpenSharedJournal(ctx context.Context, url string) (*postgres.Postgres, error) {
+func (rt *Runtime) OpenSharedJournal(ctx context.Context, url string) (*sqljournal.Journal, error) {
 	key, err := rt.settings.Journal.ImageKey()
 	if err != nil {
 		return nil, err
 	}
-	return postgres.Open(ctx, postgres.Options{URL: url, ImageKey: key, KeySource: "the setting journal.key_env", Version: rt.version, Log: rt.NewLog(slog.LevelWarn)})
+	return sqljournal.OpenShared(ctx, sqljournal.SharedOptions{URL: url, ImageKey: key, KeySource: "the setting journal.key_env", Version: rt.version, Log: rt.NewLog(slog.LevelWarn)})
 }
 
 // OpenServerStore opens what a server keeps beside the journal, where the journal is.

@@ -17,8 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/postgres"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/journal/transfer"
 	"github.com/callnode/scheduler/test/slow"
 )
@@ -36,7 +35,7 @@ type opener func(t *testing.T, dead bool) store
 func newSQLite(t *testing.T, clock func() time.Time) opener {
 	dir := t.TempDir()
 	return func(t *testing.T, dead bool) store {
-		j, err := sqlite.Open(t.Context(), dir, sqlite.Options{Clock: clock, Heartbeat: heartbeat(dead)})
+		j, err := sqljournal.OpenFile(t.Context(), dir, sqljournal.FileOptions{Clock: clock, Heartbeat: heartbeat(dead)})
 		return closeAtEnd(t, j, err)
 	}
 }
@@ -45,7 +44,7 @@ func newPostgres(t *testing.T, clock func() time.Time) opener {
 	slow.Test(t)
 	url := pgdbtest.NewURL(t)
 	return func(t *testing.T, dead bool) store {
-		j, err := postgres.Open(t.Context(), postgres.Options{URL: url, ImageKey: bytes.Repeat([]byte{7}, 32), Clock: clock, Heartbeat: heartbeat(dead)})
+		j, err := sqljournal.OpenShared(t.Context(), sqljournal.SharedOptions{URL: url, ImageKey: bytes.Repeat([]byte{7}, 32), Clock: clock, Heartbeat: heartbeat(dead)})
 		return closeAtEnd(t, j, err)
 	}
 }

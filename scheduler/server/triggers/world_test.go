@@ -20,8 +20,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
-	journalpostgres "github.com/callnode/scheduler/scheduler/journal/postgres"
-	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/server/triggers"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -99,9 +98,9 @@ func (p *project) onOtherMachine() *project {
 
 func (p *project) openJournal(ctx context.Context) (journal.Journal, error) {
 	if p.database != "" {
-		return journalpostgres.Open(ctx, journalpostgres.Options{URL: p.database})
+		return sqljournal.OpenShared(ctx, sqljournal.SharedOptions{URL: p.database})
 	}
-	return journalsqlite.Open(ctx, p.dir, journalsqlite.Options{})
+	return sqljournal.OpenFile(ctx, p.dir, sqljournal.FileOptions{})
 }
 
 func (p *project) openStore(ctx context.Context) (*store.Store, error) {

@@ -1,13 +1,32 @@
-package postgres
+package sqljournal
 
 import (
 	"bytes"
 	"context"
 	"sync"
 
+	"github.com/callnode/scheduler/calls/database"
 	"github.com/callnode/scheduler/calls/pgdb"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
+
+// appender stores the events of all runs that the journal holds: those that wait at the same
+// time in one statement, at most maxWriters statements at once, and those of one run one after
+// the other. The dialect makes it; it is safe for concurrent use.
+type appender struct {
+	dialect *sharedDialect
+
+	mu      sync.Mutex // guards the fields below, and the appending of the logs
+	idle    *sync.Cond // a log has nothing to store any more
+	ready   []*runLog  // those with changes of which none is being stored
+	writers int        // goroutines
+}
+
+// appending is the part of a log that its appender keeps, under the appender's lock.
+type appending struct {
+	pending []*change
+	busy    bool // some are being stored, or will be
+}
 
 // Bounds of one statement.
 const (
@@ -17,45 +36,41 @@ const (
 	maxPending    = 512     // changes of one run, before it waits
 )
 
-func newAppender(j *Postgres) *appender {
-	a := &appender{journal: j}
+func newAppender(d *sharedDialect) *appender {
+	a := &appender{dialect: d}
 	a.idle = sync.NewCond(&a.mu)
 	return a
 }
 
-// submit queues a change. It returns false where the log is closed.
-func (a *appender) submit(l *pgLog, ch *change) bool {
-	if len(ch.bodies) == 0 {
-		ch.done(nil)
-		return true
-	}
+// submit queues a change.
+func (a *appender) submit(l *runLog, ch *change) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l.pending = append(l.pending, ch)
-	if l.busy {
-		return true
+	q := &l.appending
+	q.pending = append(q.pending, ch)
+	if q.busy {
+		return
 	}
-	l.busy = true
+	q.busy = true
 	a.ready = append(a.ready, l)
 	if a.writers < maxWriters {
 		a.writers++
 		go a.storeReady()
 	}
-	return true
 }
 
 // isFull reports whether so many changes of a run wait that it should wait too.
-func (a *appender) isFull(l *pgLog) bool {
+func (a *appender) isFull(l *runLog) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(l.pending) >= maxPending
+	return len(l.appending.pending) >= maxPending
 }
 
 // waitFor returns when all changes of a run are stored, or have failed.
-func (a *appender) waitFor(l *pgLog) {
+func (a *appender) waitFor(l *runLog) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for l.busy {
+	for l.appending.busy {
 		a.idle.Wait()
 	}
 }
@@ -67,14 +82,14 @@ func (a *appender) storeReady() {
 		if batch == nil {
 			return
 		}
-		a.journal.storeBatch(batch)
+		a.dialect.storeBatch(batch)
 		a.release(batch)
 	}
 }
 
-// entry is what one statement stores of one run.
+// entry is the part of a statement that belongs to one run.
 type entry struct {
-	log *pgLog
+	log *runLog
 	change
 	parts []*change // it was joined from these
 	err   error
@@ -99,10 +114,11 @@ func (a *appender) takeBatch() (batch []*entry) {
 }
 
 // takePending joins changes of a run, at least one. The appender is locked.
-func (l *pgLog) takePending(room int) *entry {
-	e := &entry{log: l, change: *l.pending[0]}
-	e.parts = l.pending[:1:1]
-	for _, ch := range l.pending[1:] {
+func (l *runLog) takePending(room int) *entry {
+	q := &l.appending
+	e := &entry{log: l, change: *q.pending[0]}
+	e.parts = q.pending[:1:1]
+	for _, ch := range q.pending[1:] {
 		if e.size+ch.size > room {
 			break
 		}
@@ -116,7 +132,7 @@ func (l *pgLog) takePending(room int) *entry {
 		}
 		e.size += ch.size
 	}
-	l.pending = l.pending[len(e.parts):]
+	q.pending = q.pending[len(e.parts):]
 	return e
 }
 
@@ -130,11 +146,11 @@ func (a *appender) release(batch []*entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range batch {
-		if len(e.log.pending) > 0 {
+		if len(e.log.appending.pending) > 0 {
 			a.ready = append(a.ready, e.log)
 			continue
 		}
-		e.log.busy = false
+		e.log.appending.busy = false
 	}
 	a.idle.Broadcast()
 }
@@ -169,11 +185,11 @@ func retryLostBlob(err error) error {
 }
 
 // storeBatch stores changes of several runs, and notes the error of each.
-func (j *Postgres) storeBatch(batch []*entry) {
-	err := j.storeEntries(batch)
+func (d *sharedDialect) storeBatch(batch []*entry) {
+	err := d.storeEntries(batch)
 	if err != nil && len(batch) > 1 { // one may be the reason that none was stored
 		for _, e := range batch {
-			j.storeBatch([]*entry{e})
+			d.storeBatch([]*entry{e})
 		}
 		return
 	}
@@ -182,19 +198,18 @@ func (j *Postgres) storeBatch(batch []*entry) {
 			e.err = err
 		}
 		if e.err == nil {
-			j.db.Notify(channel, e.log.Opened.ID)
+			d.notify(e.log.Opened.ID)
 		}
 	}
 }
 
 // storeEntries runs the statement. An append is not given up when its caller is.
-func (j *Postgres) storeEntries(batch []*entry) error {
+func (d *sharedDialect) storeEntries(batch []*entry) error {
 	query, args := appendArgs(batch)
-	args[6] = j.now()
-	ctx := context.Background()
-	return j.write(ctx, func(c *pgdb.Conn) error {
+	args[6] = d.now()
+	return d.Write(context.Background(), database.Change{Single: true, Do: func(c database.Conn) error {
 		isStored := make(map[int64]bool, len(batch))
-		err := c.QueryRows(ctx, query, args, func(scan func(...any) error) error {
+		err := c.QueryRows(query, args, func(scan func(...any) error) error {
 			var key int64
 			err := scan(&key)
 			isStored[key] = true
@@ -208,18 +223,18 @@ func (j *Postgres) storeEntries(batch []*entry) error {
 			if isStored[e.log.key] {
 				continue
 			}
-			if err := j.explainRefusal(ctx, c, e); err != nil {
+			if err := e.explainRefusal(c); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}})
 }
 
 // explainRefusal notes why a run did not get its events, or that it has them already: an
 // attempt before was committed, and its connection lost.
-func (j *Postgres) explainRefusal(ctx context.Context, c *pgdb.Conn, e *entry) error {
-	r, err := j.findRun(ctx, c, e.log.Opened.ID)
+func (e *entry) explainRefusal(c database.Conn) error {
+	r, err := e.log.journal.findRun(c, e.log.Opened.ID)
 	if err != nil {
 		e.err = stored.LostRunError(e.log.Opened.ID, nil, false, err)
 		if !stored.IsHeld(e.err) {

@@ -1,4 +1,4 @@
-package sqlite_test
+package sqljournal_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
 // BenchmarkAppend measures steps per second beside appending to a plain file with
@@ -60,7 +60,7 @@ func rawAppends(b *testing.B, n int) {
 }
 
 func appendSteps(b *testing.B, parallel, steps int, mode journal.Durability) {
-	j, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{})
+	j, err := sqljournal.OpenFile(b.Context(), b.TempDir(), sqljournal.FileOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

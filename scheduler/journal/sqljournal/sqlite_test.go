@@ -1,4 +1,4 @@
-package sqlite_test
+package sqljournal_test
 
 import (
 	"bytes"
@@ -18,18 +18,18 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/journaltest"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
-// newStore returns what opens a journal in a directory of its own.
-func newStore(t *testing.T) journaltest.Open {
+// newFileStore returns what opens a journal in a directory of its own.
+func newFileStore(t *testing.T) journaltest.Open {
 	dir := t.TempDir()
 	return func(o journaltest.Options) (journal.Journal, error) {
-		options := sqlite.Options{Clock: o.Clock, Heartbeat: 20 * time.Millisecond}
+		options := sqljournal.FileOptions{Clock: o.Clock, Heartbeat: 20 * time.Millisecond}
 		if o.Dead {
 			options.Heartbeat = -time.Second
 		}
-		j, err := sqlite.Open(t.Context(), dir, options)
+		j, err := sqljournal.OpenFile(t.Context(), dir, options)
 		if err == nil && o.Elsewhere {
 			j.MoveElsewhere()
 		}
@@ -38,13 +38,13 @@ func newStore(t *testing.T) journaltest.Open {
 }
 
 func TestSQLite(t *testing.T) {
-	journaltest.Run(t, newStore)
-	journaltest.RunShared(t, newStore)
+	journaltest.Run(t, newFileStore)
+	journaltest.RunShared(t, newFileStore)
 }
 
 func TestOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b", `c?d#e%20f;ü&g=h`)
-	j := open(t, dir, sqlite.Options{})
+	j := open(t, dir, sqljournal.FileOptions{})
 	begin(t, j, "r")
 	for path, want := range map[string]os.FileMode{dir: 0o700, j.File(): 0o600, j.File() + "-wal": 0o600} {
 		info, err := os.Stat(path)
@@ -72,7 +72,7 @@ func TestOpenAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				j, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+				j, err := sqljournal.OpenFile(t.Context(), dir, sqljournal.FileOptions{})
 				if err != nil {
 					t.Error(err)
 					return
@@ -86,7 +86,7 @@ func TestOpenAtOnce(t *testing.T) {
 }
 
 func TestClosedJournal(t *testing.T) {
-	j := open(t, t.TempDir(), sqlite.Options{})
+	j := open(t, t.TempDir(), sqljournal.FileOptions{})
 	log := begin(t, j, "r")
 	if err := log.Append(t.Context(), event("r", 2)); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestClosedJournal(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Error(err)
 	}
-	info, err := open(t, filepath.Dir(j.File()), sqlite.Options{}).Run(ctx, "r")
+	info, err := open(t, filepath.Dir(j.File()), sqljournal.FileOptions{}).Run(ctx, "r")
 	if err != nil || info.LastSeq != 2 || info.Holder != nil {
 		t.Errorf("closing left %+v, %v", info, err)
 	}
@@ -118,7 +118,7 @@ func TestClosedJournal(t *testing.T) {
 
 func TestAsyncIsCommittedSoon(t *testing.T) {
 	dir := t.TempDir()
-	j := open(t, dir, sqlite.Options{})
+	j := open(t, dir, sqljournal.FileOptions{})
 	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: "r", Mode: journal.Async})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestAsyncIsCommittedSoon(t *testing.T) {
 	if err != nil { // the mode is the run's
 		t.Fatal(err)
 	}
-	other := open(t, dir, sqlite.Options{})
+	other := open(t, dir, sqljournal.FileOptions{})
 	const n = 3000 // more than may wait
 	for seq := range int64(n) {
 		if err := log.Append(t.Context(), event("r", seq+1)); err != nil {
@@ -150,7 +150,7 @@ func TestAsyncIsCommittedSoon(t *testing.T) {
 }
 
 func TestPayloadsAreStoredOnce(t *testing.T) {
-	j := open(t, t.TempDir(), sqlite.Options{})
+	j := open(t, t.TempDir(), sqljournal.FileOptions{})
 	image := bytes.Repeat([]byte("a picture of a cat "), 5000)
 	encoded := base64.StdEncoding.EncodeToString(image)
 	messages := value.Must([]any{
@@ -183,7 +183,7 @@ func TestPayloadsAreStoredOnce(t *testing.T) {
 }
 
 func TestPruneShrinksTheFile(t *testing.T) {
-	j := open(t, t.TempDir(), sqlite.Options{})
+	j := open(t, t.TempDir(), sqljournal.FileOptions{})
 	log := begin(t, j, "r")
 	for seq := range int64(50) {
 		ev := event("r", seq+2)
@@ -213,7 +213,7 @@ func TestPruneShrinksTheFile(t *testing.T) {
 
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
-	j := open(t, dir, sqlite.Options{})
+	j := open(t, dir, sqljournal.FileOptions{})
 	log := begin(t, j, "r")
 	if err := j.Exec("PRAGMA max_page_count = 40"); err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestDiskFull(t *testing.T) {
 // intact checks that the run has exactly these events.
 func intact(t *testing.T, dir, run string, last int64) {
 	t.Helper()
-	j := open(t, dir, sqlite.Options{})
+	j := open(t, dir, sqljournal.FileOptions{})
 	if err := j.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -278,7 +278,7 @@ func TestFailureOfAsync(t *testing.T) {
 		"Close":  func(l journal.RunLog) error { return l.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := open(t, t.TempDir(), sqlite.Options{})
+			j := open(t, t.TempDir(), sqljournal.FileOptions{})
 			log := beginAsync(t, j, "r")
 			if err := j.Exec("CREATE TRIGGER refuse BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'no'); END"); err != nil {
 				t.Fatal(err)
@@ -301,7 +301,7 @@ func TestFailureOfAsync(t *testing.T) {
 
 // One write that fails does not undo those that share its commit.
 func TestFailureIsAlone(t *testing.T) {
-	j := open(t, t.TempDir(), sqlite.Options{})
+	j := open(t, t.TempDir(), sqljournal.FileOptions{})
 	good, bad := beginAsync(t, j, "good"), beginAsync(t, j, "bad")
 	if err := j.Exec("CREATE TRIGGER refuse BEFORE INSERT ON event WHEN new.run = 2 BEGIN SELECT RAISE(ABORT, 'no'); END"); err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestFailureIsAlone(t *testing.T) {
 }
 
 func TestLockedFile(t *testing.T) {
-	j := open(t, t.TempDir(), sqlite.Options{BusyTimeout: 30 * time.Millisecond, Heartbeat: 5 * time.Millisecond})
+	j := open(t, t.TempDir(), sqljournal.FileOptions{BusyTimeout: 30 * time.Millisecond, Heartbeat: 5 * time.Millisecond})
 	log := begin(t, j, "r")
 	ctx := t.Context()
 	db, err := sql.Open("sqlite", "file:"+j.File()+"?_pragma=busy_timeout(10000)")
@@ -354,27 +354,27 @@ func TestLockedFile(t *testing.T) {
 
 func TestUnusableFiles(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil func(t *testing.T, j *sqlite.SQLite)
+		spoil func(t *testing.T, j *sqljournal.Journal)
 		hint  string
 	}{
-		"no database": {func(t *testing.T, j *sqlite.SQLite) {
+		"no database": {func(t *testing.T, j *sqljournal.Journal) {
 			write(t, j.File(), bytes.Repeat([]byte("this is my diary\n"), 1000))
 		}, "damaged"},
-		"garbage in the middle": {func(t *testing.T, j *sqlite.SQLite) {
+		"garbage in the middle": {func(t *testing.T, j *sqljournal.Journal) {
 			data, err := os.ReadFile(j.File())
 			if err != nil {
 				t.Fatal(err)
 			}
 			write(t, j.File(), append(data[:100], bytes.Repeat([]byte{0xA5}, len(data)-100)...))
 		}, "damaged"},
-		"a newer form": {func(t *testing.T, j *sqlite.SQLite) { alter(t, j, "PRAGMA user_version = 99") }, "use that version"},
-		"another program's": {func(t *testing.T, j *sqlite.SQLite) {
+		"a newer form": {func(t *testing.T, j *sqljournal.Journal) { alter(t, j, "PRAGMA user_version = 99") }, "use that version"},
+		"another program's": {func(t *testing.T, j *sqljournal.Journal) {
 			if err := os.Remove(j.File()); err != nil {
 				t.Fatal(err)
 			}
 			alter(t, j, "CREATE TABLE diary(day TEXT)")
 		}, "move the file away"},
-		"a directory": {func(t *testing.T, j *sqlite.SQLite) {
+		"a directory": {func(t *testing.T, j *sqljournal.Journal) {
 			if err := errors.Join(os.Remove(j.File()), os.Mkdir(j.File(), 0o700)); err != nil {
 				t.Fatal(err)
 			}
@@ -382,14 +382,14 @@ func TestUnusableFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			j := open(t, dir, sqlite.Options{})
+			j := open(t, dir, sqljournal.FileOptions{})
 			begin(t, j, "r")
 			if err := j.Close(); err != nil {
 				t.Fatal(err)
 			}
 			test.spoil(t, j)
 			before, _ := os.ReadFile(j.File())
-			_, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+			_, err := sqljournal.OpenFile(t.Context(), dir, sqljournal.FileOptions{})
 			if err == nil || !strings.Contains(err.Error(), j.File()) || !strings.Contains(calls.HintOf(err), test.hint) {
 				t.Errorf("opening: %v (%s)", err, calls.HintOf(err))
 			}
@@ -407,7 +407,7 @@ func write(t *testing.T, file string, data []byte) {
 	}
 }
 
-func alter(t *testing.T, j *sqlite.SQLite, query string) {
+func alter(t *testing.T, j *sqljournal.Journal, query string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", j.File())
 	if err != nil {
@@ -428,7 +428,7 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, at := range []string{dir, filepath.Join(dir, "new")} {
-		_, err := sqlite.Open(t.Context(), at, sqlite.Options{})
+		_, err := sqljournal.OpenFile(t.Context(), at, sqljournal.FileOptions{})
 		if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(calls.HintOf(err), "permissions") {
 			t.Errorf("opening: %v (%s)", err, calls.HintOf(err))
 		}
@@ -449,7 +449,7 @@ func TestDamage(t *testing.T) {
 		"a time":                 {"UPDATE run SET updated_at = 'noon'", "noon"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := open(t, t.TempDir(), sqlite.Options{})
+			j := open(t, t.TempDir(), sqljournal.FileOptions{})
 			log := begin(t, j, "r")
 			for seq := range int64(3) {
 				ev := event("r", seq+2)
@@ -486,7 +486,7 @@ func TestLostText(t *testing.T) {
 		"UPDATE header SET options = '{'":         "ends too early",
 		"DELETE FROM header":                      "the header of the run r is missing",
 	} {
-		j := open(t, t.TempDir(), sqlite.Options{})
+		j := open(t, t.TempDir(), sqljournal.FileOptions{})
 		begin(t, j, "r")
 		if err := j.Exec(change); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package sqlite_test
+package sqljournal_test
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	callcontext "github.com/callnode/scheduler/calls/context"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -46,7 +46,7 @@ func TestRunWithImages(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(desk, "photo.png"), file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j := open(t, state, sqlite.Options{})
+	j := open(t, state, sqljournal.FileOptions{})
 	defer j.Close()
 	again := false
 	var got value.Value

@@ -1,4 +1,4 @@
-package sqlite_test
+package sqljournal_test
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/test/slow"
 )
 
@@ -49,7 +49,7 @@ const shared = 150
 // share records one run, beside other processes.
 func share(dir, id string) error {
 	ctx := context.Background()
-	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	j, err := sqljournal.OpenFile(ctx, dir, sqljournal.FileOptions{})
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func TestProcessesShareAJournal(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	j := open(t, dir, sqlite.Options{})
+	j := open(t, dir, sqljournal.FileOptions{})
 	if err := j.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -99,7 +99,7 @@ const victims = 3
 // journal has acknowledged the event SEQ.
 func fill(dir string) error {
 	ctx := context.Background()
-	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	j, err := sqljournal.OpenFile(ctx, dir, sqljournal.FileOptions{})
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func TestKill(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	j := open(t, dir, sqlite.Options{})
+	j := open(t, dir, sqljournal.FileOptions{})
 	for i := range victims {
 		id := "r" + strconv.Itoa(i)
 		log, err := j.Begin(t.Context(), &journal.RunHeader{ID: id, Flow: "f", StartedAt: time.Unix(0, 0)})
@@ -178,7 +178,7 @@ func TestKill(t *testing.T) {
 	checked := map[string]int64{}
 	for round := range rounds {
 		acknowledged := killChild(t, dir)
-		j := open(t, dir, sqlite.Options{})
+		j := open(t, dir, sqljournal.FileOptions{})
 		if err := j.Check(t.Context()); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
@@ -201,7 +201,7 @@ func TestKill(t *testing.T) {
 }
 
 // compare checks the events from one on.
-func compare(t *testing.T, j *sqlite.SQLite, id string, from int64) {
+func compare(t *testing.T, j *sqljournal.Journal, id string, from int64) {
 	t.Helper()
 	for ev, err := range j.Events(t.Context(), id, from) {
 		if err != nil {

@@ -1,4 +1,4 @@
-package sqlite_test
+package sqljournal_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
 // clock is a time that tests move.
@@ -25,9 +25,9 @@ func (c *clock) time() time.Time      { return time.UnixMilli(c.now.Load()) }
 func (c *clock) pass(d time.Duration) { c.now.Add(d.Milliseconds()) }
 
 // open opens the journal in dir until the test ends.
-func open(t *testing.T, dir string, options sqlite.Options) *sqlite.SQLite {
+func open(t *testing.T, dir string, options sqljournal.FileOptions) *sqljournal.Journal {
 	t.Helper()
-	j, err := sqlite.Open(t.Context(), dir, options)
+	j, err := sqljournal.OpenFile(t.Context(), dir, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +64,8 @@ func event(run string, seq int64) *journal.Event {
 
 func TestLeaseIsRenewed(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
-	begin(t, open(t, dir, sqlite.Options{Clock: c.time, Heartbeat: 5 * time.Millisecond}), "r")
-	j := open(t, dir, sqlite.Options{Clock: c.time})
+	begin(t, open(t, dir, sqljournal.FileOptions{Clock: c.time, Heartbeat: 5 * time.Millisecond}), "r")
+	j := open(t, dir, sqljournal.FileOptions{Clock: c.time})
 	for range 5 {
 		c.pass(10 * time.Millisecond) // half of a lease
 		for until := c.time(); ; {
@@ -87,7 +87,7 @@ func TestHolderIsToldThatItLostTheRun(t *testing.T) {
 		"deleted": "DELETE FROM run",
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := open(t, t.TempDir(), sqlite.Options{Heartbeat: 5 * time.Millisecond})
+			j := open(t, t.TempDir(), sqljournal.FileOptions{Heartbeat: 5 * time.Millisecond})
 			log := begin(t, j, "r")
 			ctx, stop := log.Watch(t.Context())
 			defer stop()

@@ -1,4 +1,4 @@
-package sqlite_test
+package sqljournal_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
 // photo returns the bytes of an image.
@@ -28,7 +28,7 @@ func photo(n int) []byte {
 // journal.
 func withImage(t *testing.T, dir, id string, image []byte) value.Value {
 	t.Helper()
-	j := open(t, dir, sqlite.Options{})
+	j := open(t, dir, sqljournal.FileOptions{})
 	url := "data:image/png;base64," + base64.StdEncoding.EncodeToString(image)
 	log, err := j.Begin(t.Context(), &journal.RunHeader{
 		ID: id, StartedAt: time.Now(), Inputs: value.OfMap(value.Pairs("photo", url)),
@@ -81,7 +81,7 @@ func mustNotHold(t *testing.T, dir string, image []byte) {
 // read returns the output of the run as one that goes on gets it.
 func read(t *testing.T, dir, id string) (value.Value, error) {
 	t.Helper()
-	j := open(t, dir, sqlite.Options{})
+	j := open(t, dir, sqljournal.FileOptions{})
 	defer j.Close()
 	log, err := j.Reopen(t.Context(), id)
 	if err != nil {
@@ -104,8 +104,8 @@ func read(t *testing.T, dir, id string) (value.Value, error) {
 func TestImagesAreEncrypted(t *testing.T) {
 	dir := t.TempDir()
 	image := photo(20_000)
-	key := filepath.Join(dir, sqlite.KeyName)
-	begin(t, open(t, dir, sqlite.Options{}), "no image")
+	key := filepath.Join(dir, sqljournal.KeyName)
+	begin(t, open(t, dir, sqljournal.FileOptions{}), "no image")
 	if _, err := os.Stat(key); err == nil {
 		t.Error("there is a key without an image")
 	}
@@ -148,7 +148,7 @@ func TestImagesAreEncrypted(t *testing.T) {
 				t.Errorf("%v (%s)", err, calls.HintOf(err))
 			}
 			// What was recorded can be looked at all the same.
-			j := open(t, dir, sqlite.Options{})
+			j := open(t, dir, sqljournal.FileOptions{})
 			defer j.Close()
 			for ev, err := range j.Events(t.Context(), "r1", 1) {
 				if err != nil || !strings.Contains(ev.Data.Output.JSON(), "data:image/png;sha256=") {
@@ -168,10 +168,10 @@ func TestImagesAreEncrypted(t *testing.T) {
 // A key that cannot be made costs the image, and says so.
 func TestNoPlaceForTheKey(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, sqlite.KeyName), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, sqljournal.KeyName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	j := open(t, dir, sqlite.Options{})
+	j := open(t, dir, sqljournal.FileOptions{})
 	_, err := j.Begin(t.Context(), &journal.RunHeader{
 		ID: "r", StartedAt: time.Now(), Inputs: value.OfString("data:image/png;base64," + base64.StdEncoding.EncodeToString(photo(100))),
 	})

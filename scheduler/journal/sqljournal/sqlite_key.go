@@ -1,4 +1,4 @@
-package sqlite
+package sqljournal
 
 import (
 	"crypto/rand"
@@ -19,8 +19,8 @@ import (
 // the database. It is made with the first image.
 const KeyName = "runs.key"
 
-// newVault returns a vault whose key is in a file, in hex.
-func newVault(file string) *stored.Vault {
+// newFileVault returns a vault whose key is in a file, in hex.
+func newFileVault(file string) *stored.Vault {
 	return &stored.Vault{Source: wording.Say("the file %s", file), Key: func(create bool) ([]byte, error) {
 		key, err := readKey(file)
 		if create && errors.Is(err, fs.ErrNotExist) {

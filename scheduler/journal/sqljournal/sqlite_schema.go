@@ -1,4 +1,4 @@
-package sqlite
+package sqljournal
 
 import (
 	"github.com/callnode/scheduler/calls/sqlitefile"
@@ -7,9 +7,9 @@ import (
 // applicationID marks the file as a journal ("cnjr").
 const applicationID = 0x636e6a72
 
-// migrations lead from one form of the file to the next; the form is their number.
+// fileMigrations lead from one form of the file to the next; the form is their number.
 // What was released is never changed, only added to.
-var migrations = []string{`
+var fileMigrations = []string{`
 CREATE TABLE run (
 	key             INTEGER PRIMARY KEY,
 	id              TEXT NOT NULL UNIQUE,
@@ -83,4 +83,4 @@ ALTER TABLE run ADD COLUMN summary BLOB; -- JSON, see journal.Summary; NULL: non
 `}
 
 // layout is that of the file.
-var layout = sqlitefile.Layout{ApplicationID: applicationID, Migrations: migrations, AutoVacuum: true}
+var layout = sqlitefile.Layout{ApplicationID: applicationID, Migrations: fileMigrations, AutoVacuum: true}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqlite_test
+package sqljournal_test
 
 import (
 	"errors"
@@ -12,16 +12,16 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
 // A pipe in the place of the key is refused, not waited for.
 func TestKeyIsAPipe(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(dir, sqlite.KeyName), 0o600); err != nil {
+	if err := syscall.Mkfifo(filepath.Join(dir, sqljournal.KeyName), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := open(t, dir, sqlite.Options{}).Begin(t.Context(), &journal.RunHeader{
+	_, err := open(t, dir, sqljournal.FileOptions{}).Begin(t.Context(), &journal.RunHeader{
 		ID: "one", StartedAt: time.Now(), Inputs: value.OfMap(nil),
 		Text: journal.FlowText{Source: []byte("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")},
 	})

@@ -1,4 +1,4 @@
-package postgres_test
+package sqljournal_test
 
 import (
 	"bytes"
@@ -8,21 +8,21 @@ import (
 	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/journaltest"
-	"github.com/callnode/scheduler/scheduler/journal/postgres"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
 // imageKey is the key of tests.
 var imageKey = bytes.Repeat([]byte{7}, 32)
 
-// newStore returns what opens a journal in a schema of its own.
-func newStore(t *testing.T) journaltest.Open {
+// newSharedStore returns what opens a journal in a schema of its own.
+func newSharedStore(t *testing.T) journaltest.Open {
 	url := pgdbtest.NewURL(t)
 	return func(o journaltest.Options) (journal.Journal, error) {
-		options := postgres.Options{URL: url, ImageKey: imageKey, Clock: o.Clock, Heartbeat: 20 * time.Millisecond}
+		options := sqljournal.SharedOptions{URL: url, ImageKey: imageKey, Clock: o.Clock, Heartbeat: 20 * time.Millisecond}
 		if o.Dead {
 			options.Heartbeat = -time.Second
 		}
-		j, err := postgres.Open(t.Context(), options)
+		j, err := sqljournal.OpenShared(t.Context(), options)
 		if err == nil && o.Elsewhere {
 			j.MoveElsewhere()
 		}
@@ -31,6 +31,6 @@ func newStore(t *testing.T) journaltest.Open {
 }
 
 func TestPostgres(t *testing.T) {
-	journaltest.Run(t, newStore)
-	journaltest.RunShared(t, newStore)
+	journaltest.Run(t, newSharedStore)
+	journaltest.RunShared(t, newSharedStore)
 }

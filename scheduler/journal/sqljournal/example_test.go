@@ -1,4 +1,4 @@
-package sqlite_test
+package sqljournal_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
 // A run is recorded, its process ends, and another one finds out what is left to
@@ -20,7 +20,7 @@ func Example() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	j, err := sqljournal.OpenFile(ctx, dir, sqljournal.FileOptions{})
 	if err != nil {
 		panic(err)
 	}

@@ -1,14 +1,16 @@
-package postgres
+package sqljournal
 
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/callnode/scheduler/calls/pgdb"
+	"github.com/callnode/scheduler/calls/database"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
@@ -19,35 +21,48 @@ type runRow struct {
 	journal.RunInfo
 	key   int64
 	lease []byte
-	// holder is the process of the lease; the zero Process where that has run out.
+	// holder is the process of the lease; the zero Process if that has run out.
 	holder stored.Process
 	mode   journal.Durability
 }
 
-// selectRuns selects runs with what is known of their holders; its first argument is the time.
-const selectRuns = `SELECT r.key, r.id, r.flow, r.state, r.started_at, r.updated_at, r.last_seq, r.cancel, r.lease, r.touched, r.labels, r.summary,
-	r.held_since, w.pid, w.host, w.identity, w.until, coalesce(w.until > coalesce($1, now()), false), h.mode
-	FROM journal_run r LEFT JOIN journal_worker w ON w.key = r.worker LEFT JOIN journal_header h ON h.run = r.key `
+// instant is a time in a column: milliseconds since 1970 in a file, a timestamp in Postgres. It
+// is zero for NULL.
+type instant struct{ at time.Time }
+
+// Scan reads a column.
+func (t *instant) Scan(column any) error {
+	switch column := column.(type) {
+	case nil:
+		t.at = time.Time{}
+	case int64:
+		t.at = time.UnixMilli(column)
+	case time.Time:
+		t.at = column
+	default:
+		return fmt.Errorf("a time is a %T", column)
+	}
+	return nil
+}
 
 // scanRun reads a row of selectRuns and whether a process holds the run.
 func scanRun(scan func(...any) error) (*runRow, error) {
 	r := &runRow{}
-	var started, updated string
-	var state string
+	var state, started, updated string
 	var labels, summary []byte
-	var since, until *time.Time
+	var touched, since, until instant
 	var pid *int
 	var host, identity, mode *string
-	var alive bool
-	err := scan(&r.key, &r.ID, &r.Flow, &state, &started, &updated, &r.LastSeq, &r.CancelRequested, &r.lease, &r.TouchedAt, &labels, &summary,
-		&since, &pid, &host, &identity, &until, &alive, &mode)
+	var isAlive bool
+	err := scan(&r.key, &r.ID, &r.Flow, &state, &started, &updated, &r.LastSeq, &r.CancelRequested, &r.lease, &touched, &labels, &summary,
+		&since, &pid, &host, &identity, &until, &isAlive, &mode)
 	if err == nil {
 		r.Summary, err = stored.DecodeSummary(summary)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.State = journal.RunStatus(state)
+	r.State, r.TouchedAt = journal.RunStatus(state), touched.at
 	if mode != nil {
 		r.mode = journal.Durability(*mode)
 	}
@@ -65,34 +80,31 @@ func scanRun(scan func(...any) error) (*runRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.lease != nil && alive {
+	if r.lease != nil && isAlive {
 		r.holder = stored.Process{PID: *pid, Host: *host, Identity: *identity}
 		if !r.holder.Dead() {
-			r.Holder = &journal.Holder{PID: r.holder.PID, Host: r.holder.Host, Until: *until}
-			if since != nil {
-				r.Holder.Since = *since
-			}
+			r.Holder = &journal.Holder{PID: r.holder.PID, Host: r.holder.Host, Since: since.at, Until: until.at}
 		}
 	}
 	r.Abandoned = r.lease != nil && r.Holder == nil
 	return r, nil
 }
 
-// heldError returns the error of whoever has not got the lease.
+// heldError returns the error of a process that has not got the lease.
 func (r *runRow) heldError() error { return &journal.HeldError{Run: r.ID, Holder: r.Holder} }
 
 // findRun returns the row of a run. The error for an unknown one is of kind NotFound.
-func (j *Postgres) findRun(ctx context.Context, c *pgdb.Conn, id string) (*runRow, error) {
-	return j.selectRun(ctx, c, id, "")
+func (j *Journal) findRun(c database.Conn, id string) (*runRow, error) {
+	return j.selectRun(c, id, "")
 }
 
 // lockRun is findRun in a transaction, until whose end no other process changes the row.
-func (j *Postgres) lockRun(ctx context.Context, c *pgdb.Conn, id string) (*runRow, error) {
-	return j.selectRun(ctx, c, id, " FOR UPDATE OF r")
+func (j *Journal) lockRun(c database.Conn, id string) (*runRow, error) {
+	return j.selectRun(c, id, j.db.fragments().lock)
 }
 
-func (j *Postgres) selectRun(ctx context.Context, c *pgdb.Conn, id, lock string) (r *runRow, err error) {
-	err = c.QueryRows(ctx, selectRuns+"WHERE r.id = $2"+lock, []any{j.now(), id}, func(scan func(...any) error) error {
+func (j *Journal) selectRun(c database.Conn, id, lock string) (r *runRow, err error) {
+	err = c.QueryRows(j.db.fragments().selectRuns+"WHERE r.id = $2"+lock, []any{j.db.now(), id}, func(scan func(...any) error) error {
 		r, err = scanRun(scan)
 		return err
 	})
@@ -103,16 +115,16 @@ func (j *Postgres) selectRun(ctx context.Context, c *pgdb.Conn, id, lock string)
 }
 
 // findRunByID is findRun in a read of its own.
-func (j *Postgres) findRunByID(ctx context.Context, id string) (r *runRow, err error) {
-	err = j.db.Read(ctx, func(c *pgdb.Conn) error {
-		r, err = j.findRun(ctx, c, id)
+func (j *Journal) findRunByID(ctx context.Context, id string) (r *runRow, err error) {
+	err = j.db.Read(ctx, func(c database.Conn) error {
+		r, err = j.findRun(c, id)
 		return err
 	})
 	return r, err
 }
 
 // Run returns how a run stands.
-func (j *Postgres) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
+func (j *Journal) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	r, err := j.findRunByID(ctx, id)
 	if err != nil {
 		return nil, err
@@ -120,8 +132,8 @@ func (j *Postgres) Run(ctx context.Context, id string) (*journal.RunInfo, error)
 	return &r.RunInfo, nil
 }
 
-// Runs lists runs.
-func (j *Postgres) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
+// Runs lists runs. It reads a page at a time: a slow reader keeps no transaction open.
+func (j *Journal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
 	return func(yield func(*journal.RunInfo, error) bool) {
 		after, downTo, err := stored.ParseCursors(&filter)
 		left := filter.Limit
@@ -153,28 +165,37 @@ func (j *Postgres) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2
 // runPage is how many runs are read at a time.
 const runPage = 200
 
-// listPage reads the next runs between two keys that fit what the database can tell. Times are
-// compared later: they are kept as they were given.
-func (j *Postgres) listPage(ctx context.Context, filter *journal.RunFilter, before, downTo int64) (page []*runRow, err error) {
-	states := make([]string, 0, len(filter.States))
-	for _, state := range filter.States {
-		states = append(states, string(state))
+// listPage reads the next runs between two keys that fit as far as the database can tell. Times
+// are compared later: they are kept as they were given.
+func (j *Journal) listPage(ctx context.Context, filter *journal.RunFilter, before, downTo int64) (page []*runRow, err error) {
+	var args []any
+	argument := func(arg any) string {
+		args = append(args, arg)
+		return "$" + strconv.Itoa(len(args))
 	}
-	labels := []byte("{}")
+	argument(j.db.now())
+	conditions := []string{"r.key < " + argument(before), "r.key > " + argument(downTo)}
+	if len(filter.States) > 0 {
+		states := make([]string, len(filter.States))
+		for i, state := range filter.States {
+			states[i] = argument(string(state))
+		}
+		conditions = append(conditions, "r.state IN ("+strings.Join(states, ", ")+")")
+	}
+	if filter.Flow != "" {
+		conditions = append(conditions, "r.flow = "+argument(filter.Flow))
+	}
 	if len(filter.Labels) > 0 {
-		labels, err = json.Marshal(filter.Labels)
+		condition, err := j.db.matchLabels(filter.Labels, argument)
 		if err != nil {
 			return nil, err
 		}
+		conditions = append(conditions, condition)
 	}
-	err = j.db.Read(ctx, func(c *pgdb.Conn) error {
+	query := j.db.fragments().selectRuns + "WHERE " + strings.Join(conditions, " AND ") + " ORDER BY r.key DESC LIMIT " + strconv.Itoa(runPage)
+	err = j.db.Read(ctx, func(c database.Conn) error {
 		page = nil
-		query := selectRuns + `WHERE r.key < $2 AND r.key > $3 AND (cardinality($4::text[]) = 0 OR r.state = ANY($4)) AND ($5 = '' OR r.flow = $5)`
-		args := []any{j.now(), before, downTo, states, filter.Flow}
-		if len(filter.Labels) > 0 {
-			query, args = query+" AND r.labels @> $6", append(args, labels)
-		}
-		return c.QueryRows(ctx, query+" ORDER BY r.key DESC LIMIT "+strconv.Itoa(runPage), args, func(scan func(...any) error) error {
+		return c.QueryRows(query, args, func(scan func(...any) error) error {
 			r, err := scanRun(scan)
 			page = append(page, r)
 			return err
@@ -183,24 +204,24 @@ func (j *Postgres) listPage(ctx context.Context, filter *journal.RunFilter, befo
 	return page, err
 }
 
-// Header returns what a run began with.
-func (j *Postgres) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
+// Header returns the header that a run began with.
+func (j *Journal) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
 	h, err := j.readHeader(ctx, id, false)
 	return h, j.db.Explain("reading", err)
 }
 
-func (j *Postgres) readHeader(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
+func (j *Journal) readHeader(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
 	r, err := j.findRunByID(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	h := &journal.RunHeader{ID: r.ID, Flow: r.Flow, StartedAt: r.StartedAt, Labels: r.Labels, Mode: r.mode}
 	var form stored.Header
-	err = j.db.Read(ctx, func(c *pgdb.Conn) error {
-		found, err := c.QueryRow(ctx, "SELECT file, program, source, files, inputs, conversation, options FROM journal_header WHERE run = $1", []any{r.key},
+	err = j.db.Read(ctx, func(c database.Conn) error {
+		found, err := c.QueryRow("SELECT file, program, source, files, inputs, conversation, options FROM journal_header WHERE run = $1", []any{r.key},
 			&h.File, &h.Program, &form.Source, &form.Files, &form.Inputs, &form.Conversation, &form.Options)
 		if err == nil && !found {
-			return wording.Errorf("the header of the run %s is missing", id)
+			err = j.newHeaderError(id)
 		}
 		return err
 	})
@@ -210,33 +231,26 @@ func (j *Postgres) readHeader(ctx context.Context, id string, clear bool) (*jour
 	return h, j.newDecoder(ctx, clear).DecodeHeader(h, form)
 }
 
-func (j *Postgres) newDecoder(ctx context.Context, clear bool) *stored.Decoder {
+// newHeaderError returns the error for a missing header.
+func (j *Journal) newHeaderError(run string) error {
+	return j.db.markDamaged(wording.Errorf("the header of the run %s is missing", run))
+}
+
+func (j *Journal) newDecoder(ctx context.Context, clear bool) *stored.Decoder {
 	return j.vault.NewDecoder(clear, func(at stored.Digest) (data []byte, found bool, err error) {
-		err = j.db.Read(ctx, func(c *pgdb.Conn) error {
-			found, err = c.QueryRow(ctx, "SELECT data FROM journal_blob WHERE sha256 = $1", []any{at[:]}, &data)
+		err = j.db.Read(ctx, func(c database.Conn) error {
+			found, err = c.QueryRow("SELECT data FROM journal_blob WHERE sha256 = $1", []any{at[:]}, &data)
 			return err
 		})
 		return data, found, err
 	})
 }
 
-// ID names the journal: the database and its copies.
-func (j *Postgres) ID(ctx context.Context) (id string, err error) {
-	err = j.db.Read(ctx, func(c *pgdb.Conn) error {
-		_, err := c.QueryRow(ctx, "SELECT id FROM journal_store", nil, &id)
-		return err
-	})
-	return id, err
-}
-
-// CheckWritable returns an error where no run could be recorded now.
-func (j *Postgres) CheckWritable(ctx context.Context) error { return j.db.CheckWritable(ctx) }
-
-// Follow yields the events of a run, also those to come. It learns of them by notice, and
-// looks from time to time.
-func (j *Postgres) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
+// Follow yields the events of a run, also those to come. It learns of them by notice if the
+// database sends any, and looks from time to time.
+func (j *Journal) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
-		sub := j.db.Subscribe(channel, id)
+		sub := j.db.subscribe(id)
 		defer sub.Close()
 		decoder := j.newDecoder(ctx, false)
 		for {
@@ -263,18 +277,19 @@ func (j *Postgres) Follow(ctx context.Context, id string, after int64) iter.Seq2
 	}
 }
 
-// Subscribe tells of the commits of all programs that use the database.
-func (j *Postgres) Subscribe(id string) (noticed <-chan struct{}, stop func()) {
-	sub := j.db.Subscribe(channel, id)
+// Subscribe tells of the commits of all programs that use the database. noticed is nil for a
+// file, which does not tell of other processes.
+func (j *Journal) Subscribe(id string) (noticed <-chan struct{}, stop func()) {
+	sub := j.db.subscribe(id)
 	return sub.Noticed(), sub.Close
 }
 
 // Events returns those of a run.
-func (j *Postgres) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
+func (j *Journal) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
 	return j.readEvents(ctx, id, from, false)
 }
 
-func (j *Postgres) readEvents(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
+func (j *Journal) readEvents(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		r, err := j.findRunByID(ctx, id)
 		if err != nil {
@@ -286,7 +301,7 @@ func (j *Postgres) readEvents(ctx context.Context, id string, from int64, clear 
 }
 
 // eventsOf yields the events of a run from a seq on, up to the last that its row knows.
-func (j *Postgres) eventsOf(ctx context.Context, r *runRow, from int64, decoder *stored.Decoder) iter.Seq2[*journal.Event, error] {
+func (j *Journal) eventsOf(ctx context.Context, r *runRow, from int64, decoder *stored.Decoder) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		readPage := func(from int64) ([][]byte, error) { return j.readPage(ctx, r, from) }
 		for ev, err := range decoder.Events(&r.RunInfo, from, readPage) {
@@ -297,15 +312,15 @@ func (j *Postgres) eventsOf(ctx context.Context, r *runRow, from int64, decoder 
 	}
 }
 
-// pageSize is how many events are read at a time.
+// pageSize is how many events are read at a time: no reading lasts as long as a slow reader.
 const pageSize = 256
 
 // readPage reads the next events of a run, at least one.
-func (j *Postgres) readPage(ctx context.Context, r *runRow, from int64) (page [][]byte, err error) {
-	err = j.db.Read(ctx, func(c *pgdb.Conn) error {
+func (j *Journal) readPage(ctx context.Context, r *runRow, from int64) (page [][]byte, err error) {
+	err = j.db.Read(ctx, func(c database.Conn) error {
 		page = nil
 		args := []any{r.key, from, min(from+pageSize-1, r.LastSeq)}
-		return c.QueryRows(ctx, "SELECT seq, body FROM journal_event WHERE run = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq", args, func(scan func(...any) error) error {
+		return c.QueryRows("SELECT seq, body FROM journal_event WHERE run = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq", args, func(scan func(...any) error) error {
 			var seq int64
 			var body []byte
 			if err := scan(&seq, &body); err != nil {
