@@ -1,12 +1,20 @@
 package llm
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
 )
 
-// Price is what a million tokens of a model cost, in the currency that the user counts in.
+// Currency is the unit of prices, and so of what runs cost: a code of ISO 4217, for example EUR. "" is
+// [DefaultCurrency].
+type Currency string
+
+// DefaultCurrency is the unit of prices if the settings name none.
+const DefaultCurrency Currency = "USD"
+
+// Price is what a million tokens of a model cost, in the [Currency] of the settings.
 type Price struct {
 	Model       string   `json:"model,omitempty" doc:"The model; without it, every model without a price of its own."`
 	Input       float64  `json:"input" min:"0" doc:"A million tokens of the prompt."`
@@ -55,9 +63,20 @@ func roundCost(cost float64) float64 { return math.Round(cost*1e9) / 1e9 }
 // costDecimals is how many decimals a cost has at least.
 const costDecimals = 4
 
-// CostText returns a cost as people read it: with four decimals, and with more where it is so small that these would not tell
-// it.
-func CostText(cost float64) string {
+// Text returns a cost as people read it, for example "$0.0021" or "0.0021 EUR": with four decimals, and with more if it is so
+// small that these would not tell it.
+func (c Currency) Text(cost float64) string {
+	if c.Code() == string(DefaultCurrency) {
+		return "$" + costText(cost)
+	}
+	return costText(cost) + " " + string(c)
+}
+
+// Code returns the three letters of the currency.
+func (c Currency) Code() string { return string(cmp.Or(c, DefaultCurrency)) }
+
+// costText returns a cost without its unit.
+func costText(cost float64) string {
 	decimals := costDecimals
 	if cost != 0 {
 		decimals = max(decimals, costDecimals-1-int(math.Floor(math.Log10(math.Abs(cost)))))

@@ -43,8 +43,10 @@ func TestCostText(t *testing.T) {
 	for cost, want := range map[float64]string{
 		0: "0.0000", 0.00001: "0.00001", 0.0000123456: "0.00001235", 0.5: "0.5000", 0.1 + 0.2: "0.3000", 12.34567: "12.3457", 0.00099999: "0.0010", -0.00002: "-0.00002",
 	} {
-		if got := llm.CostText(cost); got != want {
-			t.Errorf("%v: %s, not %s", cost, got, want)
+		for currency, text := range map[llm.Currency]string{"": "$" + want, "USD": "$" + want, "EUR": want + " EUR"} {
+			if got := currency.Text(cost); got != text {
+				t.Errorf("%v in %q: %s, not %s", cost, currency, got, text)
+			}
 		}
 	}
 }

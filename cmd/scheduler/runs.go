@@ -65,7 +65,7 @@ func newRunsList(a *app) *cobra.Command {
 					return a.beforeRun(err)
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", info.ID, flowWord(info, a.Language), stateWord(info, a.Language), info.StartedAt.Local().Format(time.DateTime),
-					terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), totals.Usage.Total(), costText(totals.Usage))
+					terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), totals.Usage.Total(), a.costText(totals.Usage))
 			}
 			if asJSON {
 				return a.PrintJSON(value.OfList(runs...))
@@ -393,11 +393,11 @@ func flowWord(info *journal.RunInfo, language terminal.Language) string {
 }
 
 // costText returns what a run cost; "-" where that is not known.
-func costText(u llm.Usage) string {
+func (a *app) costText(u llm.Usage) string {
 	if u.Cost == 0 {
 		return "-"
 	}
-	return llm.CostText(u.Cost)
+	return a.settings.LLM.Currency.Text(u.Cost)
 }
 
 // stateWord returns the state of a run for people.

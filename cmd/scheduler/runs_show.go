@@ -74,6 +74,9 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 		for k, v := range value.Must(run.State).Map().All() {
 			whole.Set(k, v)
 		}
+		if run.State.Usage.Cost > 0 {
+			whole.Set("currency", value.OfString(a.settings.LLM.Currency.Code()))
+		}
 		return a.PrintJSON(value.OfMap(whole))
 	}
 	totals, err := a.service.Totals(ctx, run.Info)
@@ -122,7 +125,7 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 		info.ID, info.Flow, stateWord(info, a.Language), info.StartedAt.Local().Format(time.DateTime), info.UpdatedAt.Local().Format(time.DateTime),
 		terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), state.Usage.InputTokens, state.Usage.OutputTokens))
 	if state.Usage.Cost > 0 {
-		b.WriteString(a.Language.Say("cost     %s\n", costText(state.Usage)))
+		b.WriteString(a.Language.Say("cost     %s\n", a.costText(state.Usage)))
 	}
 	if info.Holder != nil {
 		b.WriteString(a.Language.Say("held by  %v\n", info.Holder))

@@ -214,7 +214,7 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 		Prune:    server.Prune{OlderThan: time.Duration(c.Prune.OlderThan), Keep: c.Prune.Keep},
 		OpenAI:   openai.Settings{TasksLLM: strings.Join(c.OpenAI.TasksLLM, llm.NameSeparator), HoldRetries: c.OpenAI.OnRetry == "hold"},
 		MCP:      mcp.Settings{Calls: c.MCP.Calls},
-		Language: language, Version: buildVersion(), ParseTime: parseTime, Secret: a.runtime.Secret,
+		Language: language, Version: buildVersion(), Currency: a.settings.LLM.Currency, ParseTime: parseTime, Secret: a.runtime.Secret,
 		Functions: func() (list []value.Value, err error) {
 			all, err := a.knownFunctions()
 			for i := range all {

@@ -101,7 +101,7 @@ nothing failed. 130: interrupted; --rerun goes on.`,
 	flags.StringVar(&f.bless, "bless", "", "keep the run as the baseline of that `name`")
 	flags.BoolVar(&f.update, "update", false, "write snapshots that differ or are missing")
 	flags.BoolVar(&f.prune, "prune", false, "drop snapshots and recorded answers that nothing asks for")
-	flags.Float64Var(&f.limitCost, "limit-cost", 0, "stop when the models have cost that many `USD`")
+	flags.Float64Var(&f.limitCost, "limit-cost", 0, "stop when the models have cost that `amount`, in the setting llm.currency")
 	flags.StringArrayVar(&f.reports, "report", nil, "write reports: `kind=FILE`, with kind junit, json, html or md; several with commas")
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON line for each case, and one that sums up")
 	flags.BoolVar(&f.watch, "watch", false, "run again whenever a file that the tests read changes, until Ctrl-C")
@@ -304,7 +304,7 @@ func (a *app) reportOptions() report.Options {
 		Path:     func(file string) string { return shownPath(filepath.Join(a.settings.Root, filepath.FromSlash(file))) },
 		Mask:     a.runtime.MaskText,
 
-		InActions: os.Getenv("GITHUB_ACTIONS") == "true",
+		InActions: os.Getenv("GITHUB_ACTIONS") == "true", Currency: a.settings.LLM.Currency,
 	}
 }
 

@@ -26,7 +26,7 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 	evidence := &check.Evidence{
 		Case: c.ID(), Language: o.Language, Flow: c.Flow, Record: a.record, Events: a.events, Requests: a.requests.byStep(), Inputs: inputs, Row: c.RowValue, MemoryNames: c.MemoryNames,
 		Provider: strings.Join(a.providers(c.Flow.LLM), llm.NameSeparator), FileName: c.suite.NameOf, FlowName: flowOf(c.Variant),
-		PriceKnown: a.sessions.isPriced(a.record.Usage), MS: a.sessions.ms(),
+		PriceKnown: a.sessions.isPriced(a.record.Usage), MS: a.sessions.ms(), Currency: o.Models.Currency,
 		Other: func(ctx context.Context, need check.Need) (*check.Evidence, error) {
 			return c.suite.other(ctx, c, need)
 		},

@@ -12,7 +12,8 @@ import (
 
 // budget is what cases may take together. It is safe for concurrent use.
 type budget struct {
-	limits suite.Limits
+	limits   suite.Limits
+	currency llm.Currency // of the cost
 
 	mu       sync.Mutex
 	used     llm.Usage // guarded by mu
@@ -25,8 +26,8 @@ type budget struct {
 	changed        *sync.Cond // of running and ended
 }
 
-func newBudget(limits suite.Limits) *budget {
-	b := &budget{limits: limits}
+func newBudget(limits suite.Limits, currency llm.Currency) *budget {
+	b := &budget{limits: limits, currency: currency}
 	b.changed = sync.NewCond(&b.mu)
 	return b
 }
@@ -103,10 +104,10 @@ func (b *budget) check() error {
 	var err *calls.Error
 	switch {
 	case b.limits.Cost > 0 && b.isUnpriced:
-		return calls.Errorf(calls.Invalid, "what the models cost is not known, so that the limit of %s cannot be held", llm.CostText(b.limits.Cost)).
+		return calls.Errorf(calls.Invalid, "what the models cost is not known, so that the limit of %s cannot be held", b.currency.Text(b.limits.Cost)).
 			WithHint("give llm.providers[].prices in the settings, or limit tokens instead")
 	case b.limits.Cost > 0 && b.used.Cost >= b.limits.Cost:
-		err = calls.Errorf(calls.Budget, "not run to its end: the tests have cost %s, and may cost %s", llm.CostText(b.used.Cost), llm.CostText(b.limits.Cost))
+		err = calls.Errorf(calls.Budget, "not run to its end: the tests have cost %s, and may cost %s", b.currency.Text(b.used.Cost), b.currency.Text(b.limits.Cost))
 	case b.limits.Tokens > 0 && int64(b.used.Total()) >= b.limits.Tokens && b.embedded > 0:
 		err = calls.Errorf(calls.Budget, "not run to its end: the tests have used %d tokens, %d of them for embeddings, and may use %d",
 			b.used.Total(), b.embedded, b.limits.Tokens)

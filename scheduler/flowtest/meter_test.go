@@ -60,11 +60,11 @@ func TestJudgesSpend(t *testing.T) {
 		outcome            result.Outcome
 		problem            string
 	}{
-		{"cost of a judge", "cost: 1", judge, llm.Usage{InputTokens: 90, OutputTokens: 10, Cost: 1}, result.Error, "may cost 1.0000"},
+		{"cost of a judge", "cost: 1", judge, llm.Usage{InputTokens: 90, OutputTokens: 10, Cost: 1}, result.Error, "may cost $1.0000"},
 		{"tokens of a judge", "tokens: 100", judge, llm.Usage{InputTokens: 90, OutputTokens: 10}, result.Error, "may use 100"},
 		{"judge without a price", "cost: 1", judge, llm.Usage{InputTokens: 90}, result.Error, "is not known"},
 		{"below the limit", "cost: 9, tokens: 900", judge, llm.Usage{InputTokens: 90, OutputTokens: 10, Cost: 1}, result.Pass, ""},
-		{"cost of embeddings", "cost: 1", similar, llm.Usage{}, result.Error, "may cost 1.0000"},
+		{"cost of embeddings", "cost: 1", similar, llm.Usage{}, result.Error, "may cost $1.0000"},
 		{"tokens of embeddings", "tokens: 1", similar, llm.Usage{}, result.Error, "2 of them for embeddings, and may use 1"},
 	}
 	for _, test := range tests {

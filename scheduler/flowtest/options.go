@@ -76,6 +76,8 @@ type Models struct {
 	// Cost returns what a model of a provider costs by the settings; ok is false where they have no price. Embeddings are
 	// counted by it, whose answers tell no cost; nil: none has a price.
 	Cost func(name, model string, u llm.Usage) (cost float64, ok bool)
+	// Currency is the unit of costs.
+	Currency llm.Currency
 	// Images reports whether the model of a provider is known to see images; nil: none is.
 	Images func(name string) bool
 }

@@ -18,7 +18,7 @@ import (
 // cassettes. With a result, that is complete all the same.
 func Run(ctx context.Context, suites []*suite.Suite, options *Options) (*result.Run, error) {
 	began := time.Now()
-	r := &runner{options: *options, spent: newBudget(options.Limits)}
+	r := &runner{options: *options, spent: newBudget(options.Limits, options.Models.Currency)}
 	if r.options.Mode == "" {
 		r.options.Mode = result.Replay
 	}
@@ -32,7 +32,7 @@ func Run(ctx context.Context, suites []*suite.Suite, options *Options) (*result.
 		r.suites = append(r.suites, one)
 	}
 	r.runCases(ctx)
-	found := &result.Run{Mode: r.options.Mode, Interrupted: r.isInterrupted(ctx)}
+	found := &result.Run{Mode: r.options.Mode, Interrupted: r.isInterrupted(ctx), Currency: r.options.Models.Currency}
 	var failed error
 	for _, s := range r.suites {
 		s.reportLeftovers()
@@ -52,7 +52,7 @@ func (r *runner) newSuiteRun(s *suite.Suite) (*suiteRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &suiteRun{Suite: s, runner: r, snapshots: snapshots, spent: newBudget(s.Limits)}
+	run := &suiteRun{Suite: s, runner: r, snapshots: snapshots, spent: newBudget(s.Limits, r.options.Models.Currency)}
 	run.models = newModels(s, &r.options)
 	if s.Limits.Parallel > 0 {
 		run.places = make(chan struct{}, s.Limits.Parallel)

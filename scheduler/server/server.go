@@ -15,6 +15,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/server/folder"
@@ -73,6 +74,8 @@ type Options struct {
 	Telemetry *telemetry.Observer
 	// Language is that of summaries, Version that of the program.
 	Language, Version string
+	// Currency is the unit of costs.
+	Currency llm.Currency
 	// Functions and Plugins list what is known, as JSON objects.
 	Functions, Plugins func() ([]value.Value, error)
 	// Notify are URLs that are told of runs; Client sends to them.

@@ -115,6 +115,8 @@ type meBody struct {
 	Session bool          `json:"session" doc:"Whether a session's cookie logs in, which can be ended."`
 	Edit    bool          `json:"edit" doc:"Whether flow files can be changed."`
 	Version string        `json:"version"`
+
+	Currency string `json:"currency" doc:"The currency of every cost that the server tells, as three letters of ISO 4217: the setting llm.currency."`
 }
 
 // describeCaller tells who makes the request.
@@ -122,6 +124,6 @@ func (s *Server) describeCaller(ctx context.Context, _ *none) (*body[meBody], er
 	c := requestOf(ctx).caller
 	return &body[meBody]{meBody{
 		User: c.principal.User, Bound: c.principal.Bound, Token: c.token.ID, Name: c.token.Name, Scopes: c.token.Scopes, Expires: c.token.Expires,
-		Session: c.session != "", Edit: s.options.Edit, Version: s.options.Version,
+		Session: c.session != "", Edit: s.options.Edit, Version: s.options.Version, Currency: s.options.Currency.Code(),
 	}}, nil
 }

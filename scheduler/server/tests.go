@@ -222,7 +222,7 @@ func (s *Server) getTestResults(ctx context.Context, in *getTestResultsInput) (*
 			}
 		}
 	}
-	return &body[testResults]{testResults{file.Name, report.NewTable(ran, report.Options{Language: language}), append([]compare.Past{}, past...)}}, nil
+	return &body[testResults]{testResults{file.Name, report.NewTable(ran, report.Options{Language: language, Currency: s.options.Currency}), append([]compare.Past{}, past...)}}, nil
 }
 
 type runTestsInput struct {

@@ -200,7 +200,7 @@ nothing failed. 130: interrupted; --rerun goes on.`: `运行测试文件：NAME.
 	"what of --against is a failure: significant, any or none":                                                   "与 --against 比较时什么算失败：significant、any 或 none",
 	"run cases whose name, row or variant matches a regular `expression`":                                        "运行名称、行或变体符合正则表达式 `expression` 的用例",
 	"print a JSON line for each case, and one that sums up":                                                      "每个用例输出一个 JSON 行，最后输出一行汇总",
-	"stop when the models have cost that many `USD`":                                                             "模型的费用达到这么多 `USD` 时停止",
+	"stop when the models have cost that `amount`, in the setting llm.currency":                                  "模型的费用达到这个`金额`时停止，单位见设置 llm.currency",
 	"ask the models for all answers, and record none; cases may reach the network":                               "向模型询问全部回答，不录制；用例可以访问网络",
 	"run the variants with a setting of the matrix: `key=value`":                                                 "运行矩阵中有此设置的变体：`key=value`",
 	"drop snapshots and recorded answers that nothing asks for":                                                  "删去没有用到的快照和录制的回答",

@@ -229,7 +229,9 @@ func (p *Provider) resolveType(types []ProviderType) settingErrors {
 
 // LLM is the settings of model providers.
 type LLM struct {
-	Default   []string   `json:"default,omitempty"`
-	Mode      string     `json:"mode,omitempty" enum:"auto|live|record|replay"`
-	Providers []Provider `json:"providers,omitempty"`
+	Default []string `json:"default,omitempty"`
+	Mode    string   `json:"mode,omitempty" enum:"auto|live|record|replay"`
+	// Currency is the unit of all prices.
+	Currency  llm.Currency `json:"currency,omitempty" pattern:"^[A-Z]{3}$"`
+	Providers []Provider   `json:"providers,omitempty"`
 }

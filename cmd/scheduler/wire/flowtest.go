@@ -71,6 +71,8 @@ func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 			Priced:  rt.settings.LLM.Priced,
 			Cost:    rt.settings.LLM.Cost,
 			Images:  rt.settings.LLM.TakesImages,
+
+			Currency: rt.settings.LLM.Currency,
 		},
 		Recorded:  rt.recordedRun,
 		SecretOf:  rt.secretOfPlayed,

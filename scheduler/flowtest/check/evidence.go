@@ -43,6 +43,8 @@ type Evidence struct {
 	// recorded; nil where that is not known.
 	PriceKnown bool
 	MS         *float64
+	// Currency is the unit of costs.
+	Currency llm.Currency
 	// Other finds what another case, or another flow with the same case, has left: for
 	// the needs that [Check.Needs] lists. Its error tells why there is nothing. nil: there are no others.
 	Other func(ctx context.Context, need Need) (*Evidence, error)

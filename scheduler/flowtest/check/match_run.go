@@ -227,7 +227,7 @@ func buildCost(want rangeWant, a *argument) test {
 			return errorOf(calls.Errorf(calls.Missing, "the cost is not known: the provider has no price").
 				WithHint("give prices under llm.providers in the settings"))
 		}
-		return of.of.noteUnasked(want.verdictOf(usage.Cost, "USD"))
+		return of.of.noteUnasked(want.verdictOf(usage.Cost, of.of.Currency.Code()))
 	}
 }
 

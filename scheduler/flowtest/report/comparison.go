@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
 )
 
@@ -65,7 +64,7 @@ func (o *Options) metricLine(m *compare.Metric) string {
 		show = func(v float64) string { return fmt.Sprintf("%.1f", v) }
 	case compare.CostMeasure:
 		isShare = false
-		show = func(v float64) string { return "$" + llm.CostText(v) }
+		show = o.Currency.Text
 	}
 	line := o.say("%s: %s, was %s (%s)", m.Name, show(m.After), show(m.Before), signed(m.Effect, show))
 	if m.Method == compare.Exact {

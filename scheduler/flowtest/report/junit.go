@@ -68,7 +68,7 @@ func writeJUnit(w io.Writer, run *result.Run, _ *compare.Comparison, o *Options)
 	for _, s := range run.Suites {
 		counts := s.Counts()
 		suite := junitSuite{Name: o.path(s.File), Tests: counts.Total(), Failures: counts.Failed, Errors: counts.Errors, Skipped: counts.Skipped, Time: seconds(s.Elapsed)}
-		if used := suiteProperties(s); used != nil {
+		if used := o.suiteProperties(s); used != nil {
 			suite.Properties = &junitProperties{used}
 		}
 		for _, c := range s.Cases {
@@ -112,7 +112,7 @@ func (o *Options) junitOutput(c *result.Case) *junitText {
 	for _, note := range o.noteLines(c) {
 		lines = append(lines, note.message)
 	}
-	for _, p := range usageProperties(c.Usage()) {
+	for _, p := range o.usageProperties(c.Usage()) {
 		lines = append(lines, p.Name+": "+p.Value)
 	}
 	if r := repeatToShow(c); r != nil && r.Outputs != "" {
@@ -145,13 +145,13 @@ func (o *Options) junitMessage(c *result.Case) *junitMessage {
 }
 
 // suiteProperties returns tokens and cost of a suite whose cases asked a model.
-func suiteProperties(s *result.Suite) []junitProperty {
+func (o *Options) suiteProperties(s *result.Suite) []junitProperty {
 	one := result.Run{Suites: []*result.Suite{s}}
-	return usageProperties(one.Usage())
+	return o.usageProperties(one.Usage())
 }
 
 // usageProperties returns tokens and cost by their names; none if no model was asked.
-func usageProperties(u, embedded llm.Usage) (all []junitProperty) {
+func (o *Options) usageProperties(u, embedded llm.Usage) (all []junitProperty) {
 	if u.Total() > 0 {
 		all = append(all, junitProperty{"tokens", strconv.Itoa(u.Total())})
 	}
@@ -160,7 +160,7 @@ func usageProperties(u, embedded llm.Usage) (all []junitProperty) {
 	}
 	u.Add(embedded)
 	if u.Cost > 0 {
-		all = append(all, junitProperty{"cost_usd", strconv.FormatFloat(u.Cost, 'f', -1, 64)})
+		all = append(all, junitProperty{"cost_" + strings.ToLower(o.Currency.Code()), strconv.FormatFloat(u.Cost, 'f', -1, 64)})
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
@@ -16,6 +17,8 @@ type Options struct {
 	Mask func(text string) string
 	// InActions is set where what is printed goes to a log of GitHub Actions, which carries out the commands in it.
 	InActions bool
+	// Currency is the unit of costs.
+	Currency llm.Currency
 }
 
 func (o *Options) say(format string, args ...any) string {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/linediff"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
@@ -158,7 +157,7 @@ func (o *Options) measureText(cell *TableCell) string {
 		parts = append(parts, o.say("%.0f tokens", *cell.Tokens))
 	}
 	if cell.Cost != nil && *cell.Cost > 0 {
-		parts = append(parts, "$"+llm.CostText(*cell.Cost))
+		parts = append(parts, o.Currency.Text(*cell.Cost))
 	}
 	if cell.MS != nil && *cell.MS > 0 {
 		parts = append(parts, fmt.Sprintf("%.0f ms", *cell.MS))

@@ -192,10 +192,10 @@ func (o *Options) usageLine(run *result.Run) string {
 	u, embedded := run.Usage()
 	var parts []string
 	if u.Total() > 0 {
-		parts = append(parts, o.say("models: %d tokens in, %d out%s", u.InputTokens, u.OutputTokens, costText(u)))
+		parts = append(parts, o.say("models: %d tokens in, %d out%s", u.InputTokens, u.OutputTokens, o.costText(u)))
 	}
 	if embedded.Total() > 0 {
-		parts = append(parts, o.say("embeddings: %d tokens%s", embedded.Total(), costText(embedded)))
+		parts = append(parts, o.say("embeddings: %d tokens%s", embedded.Total(), o.costText(embedded)))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -208,9 +208,9 @@ func (o *Options) usageLine(run *result.Run) string {
 }
 
 // costText returns a cost behind tokens; "" where there is none.
-func costText(u llm.Usage) string {
+func (o *Options) costText(u llm.Usage) string {
 	if u.Cost == 0 {
 		return ""
 	}
-	return ", $" + llm.CostText(u.Cost)
+	return ", " + o.Currency.Text(u.Cost)
 }

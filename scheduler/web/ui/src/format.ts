@@ -45,11 +45,11 @@ export function formatClock(time: string): string {
 
 export const formatNumber = (n: number): string => n.toLocaleString(currentLanguage());
 
-/** $0.0021, $12.40: what models cost, in dollars as the prices of the settings are. */
-export function formatCost(cost: number): string {
+/** $0.0021, €12.40: what models cost, in the currency of the settings, which the server tells. */
+export function formatCost(cost: number, currency: string): string {
   const digits = cost >= 1 ? 2 : 4;
   const least = 10 ** -digits;
-  const text = new Intl.NumberFormat(currentLanguage(), { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol", minimumFractionDigits: 2, maximumFractionDigits: digits }).format(Math.max(cost, least));
+  const text = new Intl.NumberFormat(currentLanguage(), { style: "currency", currency, currencyDisplay: "narrowSymbol", minimumFractionDigits: 2, maximumFractionDigits: digits }).format(Math.max(cost, least));
   return cost < least ? `<${text}` : text;
 }
 

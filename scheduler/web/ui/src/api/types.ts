@@ -1403,6 +1403,8 @@ export interface components {
         };
         MeBody: {
             bound: boolean;
+            /** @description The currency of every cost that the server tells, as three letters of ISO 4217: the setting llm.currency. */
+            currency: string;
             /** @description Whether flow files can be changed. */
             edit: boolean;
             /** Format: date-time */

@@ -6,6 +6,7 @@ import { Context } from "../forms/context.tsx";
 import { WaitsFor } from "../forms/why.tsx";
 import { formatCost, formatDuration, formatJSON } from "../format.ts";
 import { useText } from "../i18n.ts";
+import { useMe } from "../me.ts";
 import { RunActions } from "../run/actions.tsx";
 import { isWaiting, useRun, type FollowedRun } from "../run/follow.ts";
 import { Log } from "../run/log.tsx";
@@ -118,6 +119,7 @@ function useNow(run: FollowedRun): number {
 
 function Head({ run, now }: { run: FollowedRun; now: number }) {
   const t = useText();
+  const { currency } = useMe();
   const info = run.info!;
   const caughtUp = run.state.lastSeq >= info.last_seq && run.state.lastSeq > 0;
   const state: State = info.queued && run.state.lastSeq === 0 ? "queued" : caughtUp ? run.state.state : info.state;
@@ -131,7 +133,7 @@ function Head({ run, now }: { run: FollowedRun; now: number }) {
       <span className="hint"><Ago time={info.started_at} /></span>
       {run.state.startTime > 0 && <span>{formatDuration(now - run.state.startTime)}</span>}
       {tokens > 0 && <span>{t("run.n_tokens", { n: tokens })}</span>}
-      {!!usage.cost && <span>{formatCost(usage.cost)}</span>}
+      {!!usage.cost && <span>{formatCost(usage.cost, currency)}</span>}
       {info.owner && <span className="hint">{t("run.owner", { user: info.owner })}</span>}
       {info.session && <span className="hint">{t("run.session", { session: info.session })}</span>}
       <RunActions run={run} />

@@ -36,7 +36,7 @@ export default function Runs() {
       return next;
     }, { replace: true });
   const isFiltered = Object.keys(filters).length > 0;
-  const isBound = useMe().bound;
+  const { bound: isBound, currency } = useMe();
   const columns: Column<Run>[] = [
     { id: "state", title: t("runs.state"), width: "7.5rem", cell: (r) => <StateBadge state={r.queued ? "queued" : r.state} /> },
     { id: "flow", title: t("runs.flow"), width: "minmax(7rem, 1fr)", cell: (r) => <RunName run={r} /> },
@@ -44,7 +44,7 @@ export default function Runs() {
     { id: "started", title: t("runs.started"), width: "6.5rem", cell: (r) => <Ago time={r.started_at} /> },
     { id: "duration", title: t("runs.duration"), width: "5.5rem", align: "end", cell: durationOf },
     { id: "tokens", title: t("runs.tokens"), width: "4.5rem", align: "end", cell: (r) => (tokensOf(r) ? <>{formatNumber(tokensOf(r))}<span className="card-unit"> {t("runs.tokens")}</span></> : "") },
-    { id: "cost", title: t("runs.cost"), width: "5rem", align: "end", cell: (r) => (r.summary?.usage.cost ? formatCost(r.summary.usage.cost) : "") },
+    { id: "cost", title: t("runs.cost"), width: "5rem", align: "end", cell: (r) => (r.summary?.usage.cost ? formatCost(r.summary.usage.cost, currency) : "") },
     { id: "origin", title: t("runs.origin"), width: "5.5rem", cell: (r) => originOf(r, t) },
     ...(isBound ? [] : [{ id: "user", title: t("runs.user"), width: "minmax(3rem, 0.6fr)", cell: (r: Run) => r.owner ?? "" }]),
   ];

@@ -1,8 +1,9 @@
 import { api, type Schemas } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
 import { Ago, Dialog, ErrorBox, Loading } from "../components/common.tsx";
-import { formatDuration } from "../format.ts";
+import { formatCost, formatDuration } from "../format.ts";
 import { useText, type Key } from "../i18n.ts";
+import { useMe } from "../me.ts";
 
 type Cell = NonNullable<Schemas["TestTableCell"]>;
 
@@ -58,12 +59,13 @@ function SideBySide({ table }: { table: Schemas["TestTable"] }) {
 
 function CellResult({ cell }: { cell: Cell }) {
   const t = useText();
+  const { currency } = useMe();
   const percent = (share: number) => Math.round(100 * share);
   const measures = [
     cell.decided > 1 && t("tests.interval", { passed: cell.passed, decided: cell.decided, low: percent(cell.low), high: percent(cell.high) }),
     cell.score !== undefined && t("tests.score", { score: cell.score.toFixed(2) }),
     !!cell.tokens && t("tests.tokens", { n: Math.round(cell.tokens) }),
-    !!cell.cost && `$${cell.cost.toFixed(4)}`,
+    !!cell.cost && formatCost(cell.cost, currency),
     !!cell.ms && formatDuration(cell.ms),
   ];
   return (
@@ -78,6 +80,7 @@ function CellResult({ cell }: { cell: Cell }) {
 /** History lists the earlier runs of a file, the newest first. */
 function History({ runs }: { runs: Schemas["TestPast"][] }) {
   const t = useText();
+  const { currency } = useMe();
   if (!runs.length) return <p className="hint">{t("tests.no_results")}</p>;
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label={t("tests.history")}>
@@ -86,7 +89,7 @@ function History({ runs }: { runs: Schemas["TestPast"][] }) {
         <tbody>
           {runs.map((run, i) => (
             <tr key={i}>
-              <td><Ago time={run.at} /> <span className="hint">{run.mode} · {formatDuration(run.elapsed_ms)}{run.cost ? ` · $${run.cost.toFixed(4)}` : ""}</span></td>
+              <td><Ago time={run.at} /> <span className="hint">{run.mode} · {formatDuration(run.elapsed_ms)}{run.cost ? ` · ${formatCost(run.cost, currency)}` : ""}</span></td>
               <td>{run.passed}</td>
               <td>{run.failed}</td>
               <td>{run.errors}</td>
