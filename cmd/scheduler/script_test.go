@@ -49,6 +49,8 @@ func (idleRemote) Answer(_ context.Context, _ service.RemoteRun, answers []sched
 
 func (idleRemote) Wake(context.Context, string) error { return nil }
 
+func (idleRemote) Check(context.Context) error { return nil }
+
 func (idleRemote) Wait(ctx context.Context, _ service.RemoteRun, _ func(wording.Text)) error {
 	<-ctx.Done()
 	return ctx.Err()

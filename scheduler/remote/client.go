@@ -76,6 +76,12 @@ func (c *Client) Wake(ctx context.Context, run string) error {
 	return err
 }
 
+// Check asks whether runs can be given to the other machines now.
+func (c *Client) Check(ctx context.Context) error {
+	_, err := c.ask(ctx, request{Method: methodCheck}, nil)
+	return err
+}
+
 // Wait waits until a run is not under way on the other machines any more.
 func (c *Client) Wait(ctx context.Context, run service.RemoteRun, hint func(wording.Text)) error {
 	_, err := c.ask(ctx, request{Method: methodWait, Run: &run}, hint)

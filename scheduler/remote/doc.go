@@ -7,7 +7,7 @@
 //  1. [Find] looks for the program: the setting, the folder of this program, PATH.
 //  2. The first request starts it as a plugin of hashicorp/go-plugin, and opens it with
 //     [Settings]. A program of another version is refused, by both sides: see [Settings] Version.
-//  3. Start, Answer, Wake and Wait go over; errors come back with kind and hint, in both
+//  3. Start, Answer, Wake, Check and Wait go over; errors come back with kind and hint, in both
 //     languages.
 //  4. A program that died is started again by the next request. It ends with Close, and by
 //     itself if the first program dies.

@@ -28,6 +28,7 @@ const (
 	methodAnswer = "answer"
 	methodWake   = "wake"
 	methodWait   = "wait"
+	methodCheck  = "check"
 )
 
 // request is what the first program asks; Method tells which members it has.

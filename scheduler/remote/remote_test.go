@@ -61,6 +61,10 @@ func (fake) Wake(_ context.Context, run string) error {
 	return nil
 }
 
+func (f fake) Check(context.Context) error {
+	return calls.Errorf(calls.Provider, "%s was checked", f.settings.On)
+}
+
 func (fake) Wait(ctx context.Context, run service.RemoteRun, hint func(wording.Text)) error {
 	hint(wording.Text{En: "held up", Zh: "受阻"})
 	if run.ID == "long" {
@@ -116,6 +120,9 @@ func TestRequests(t *testing.T) {
 	answers[0].Step = "more"
 	if diff := cmp.Diff(formatAnswers(answers), formatAnswers(taken)); diff != "" {
 		t.Errorf("answers (-want +got)\n%s", diff)
+	}
+	if err := c.Check(t.Context()); calls.KindOf(err) != calls.Provider || err.Error() != "temporal://x was checked" {
+		t.Errorf("check: %v", err)
 	}
 	if err := c.Wake(t.Context(), "r7"); err != nil {
 		t.Error(err)

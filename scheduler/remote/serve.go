@@ -103,13 +103,15 @@ func (s *server) answer(ctx context.Context, r *request, out *sender) (end reply
 	s.mu.Lock()
 	remote := s.remote
 	s.mu.Unlock()
-	needsRun := r.Method != methodWake
+	needsRun := r.Method != methodWake && r.Method != methodCheck
 	if remote == nil || needsRun && r.Run == nil {
 		return end, calls.Errorf(calls.Internal, "the program was not opened")
 	}
 	switch r.Method {
 	case methodStart:
 		return end, remote.Start(ctx, *r.Run)
+	case methodCheck:
+		return end, remote.Check(ctx)
 	case methodWake:
 		return end, remote.Wake(ctx, r.ID)
 	case methodWait:

@@ -39,7 +39,7 @@ func (s *Server) checkLive(context.Context, *none) (*body[healthBody], error) {
 // readyTimeout bounds how long the stores are waited for, below what those who ask wait for an answer.
 const readyTimeout = 2 * time.Second
 
-// checkReady reports whether the server takes runs: the stores work, and it is not stopping.
+// checkReady reports whether the server takes runs: the stores work, other machines that carry them out can be reached, and it is not stopping.
 func (s *Server) checkReady(ctx context.Context, _ *none) (*body[healthBody], error) {
 	if s.dispatcher.IsStopping() {
 		return nil, newProblem(http.StatusServiceUnavailable, "stopping", wording.Say("the server is stopping"), wording.Text{})
@@ -48,6 +48,11 @@ func (s *Server) checkReady(ctx context.Context, _ *none) (*body[healthBody], er
 		p := newProblem(http.StatusServiceUnavailable, "internal", wording.Say("runs cannot be recorded"), wording.Say("the log of the server tells more"))
 		s.options.Log.Error("not ready", "error", err)
 		return nil, p
+	}
+	asked, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := s.dispatcher.RemoteError(asked); err != nil { // the log tells it when it changes
+		return nil, newProblem(http.StatusServiceUnavailable, "internal", wording.Say("runs cannot be given to the machines that carry them out"), wording.Say("the log of the server tells more"))
 	}
 	return &body[healthBody]{healthBody{"ok"}}, nil
 }

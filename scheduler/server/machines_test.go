@@ -1,19 +1,87 @@
 package server_test
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
 )
+
+// awayRemote are machines that cannot be reached until they are back, and that count the runs they were told of.
+type awayRemote struct {
+	service.Remote
+	isBack atomic.Bool
+	told   atomic.Int32
+}
+
+func (r *awayRemote) Check(context.Context) error {
+	if r.isBack.Load() {
+		return nil
+	}
+	return calls.Errorf(calls.Provider, "connecting to zq9host:7233: connection refused").WithHint("is it running?")
+}
+
+func (r *awayRemote) Start(ctx context.Context, _ service.RemoteRun) error {
+	if err := r.Check(ctx); err != nil {
+		return err
+	}
+	r.told.Add(1)
+	return nil
+}
+
+// TestMachinesAreAway: a server whose runs no machine takes says so in its log, and is not ready. Once they are back, they are told of the
+// run that was recorded meanwhile.
+func TestMachinesAreAway(t *testing.T) {
+	dir := t.TempDir()
+	remote, log := &awayRemote{}, &logBuffer{}
+	parts := newParts(dir, nil)
+	parts.Remote = func(context.Context, string) (service.Remote, error) { return remote, nil }
+	s := service.New(parts)
+	t.Cleanup(func() { _ = s.Close() })
+	f := newFixture(t, dir, nil, func(o *server.Options) {
+		o.Service, o.On, o.Log = s, "far", slog.New(slog.NewTextHandler(log, nil))
+	})
+	ready := f.do("", "GET", "/health/ready", "")
+	if ready.status != http.StatusServiceUnavailable || !strings.Contains(ready.text, "runs cannot be given to the machines") || strings.Contains(ready.text, "zq9") {
+		t.Errorf("ready while they are away: %d %s", ready.status, ready.text)
+	}
+	token := f.token("lin", store.RunsWrite, store.RunsRead)
+	queued := f.do(token, "POST", "/api/v1/runs", `{"flow": "echo", "inputs": {"question": "q"}}`)
+	if queued.status != http.StatusCreated || queued.at("/queued") != "true" {
+		t.Errorf("a run while they are away: %d %s", queued.status, queued.text)
+	}
+	for path, body := range map[string]string{
+		"/v1/chat/completions":                          `{"model": "echo", "messages": [{"role": "user", "content": "q"}]}`,
+		"/api/v1/runs/" + queued.at("/run") + "/resume": `{}`,
+	} {
+		r := f.do(token, "POST", path, body)
+		if r.status != http.StatusServiceUnavailable || !strings.Contains(r.text, "the machines that carry runs out cannot be reached") || strings.Contains(r.text, "zq9") {
+			t.Errorf("%s while they are away: %d %s", path, r.status, r.text)
+		}
+	}
+	if n := strings.Count(log.String(), "no runs can be given to other machines"); n != 1 || !strings.Contains(log.String(), "zq9host:7233") {
+		t.Errorf("the log tells it %d times: %s", n, log)
+	}
+	remote.isBack.Store(true)
+	f.eventually("the server to be ready", func() bool { return f.do("", "GET", "/health/ready", "").status == http.StatusOK })
+	f.eventually("the run to be told of", func() bool { return remote.told.Load() == 1 })
+	if !strings.Contains(log.String(), "runs can be given to other machines again") {
+		t.Errorf("the log does not tell that they are back: %s", log)
+	}
+}
 
 // Who operates the server learns which machines were at a run, what they lack, and who is there; a user learns only that the run waits.
 func TestMachinesAreForOperators(t *testing.T) {

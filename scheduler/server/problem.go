@@ -160,6 +160,8 @@ func sentinelProblem(err error) *Problem {
 		return newProblem(http.StatusServiceUnavailable, "busy", wording.OfError(err), wording.Say("try again later, or raise serve.max_runs")).retryAfter(5)
 	case errors.Is(err, service.ErrStopping):
 		return newProblem(http.StatusServiceUnavailable, "stopping", wording.OfError(err), wording.Text{}).retryAfter(5)
+	case errors.Is(err, service.ErrMachinesAway):
+		return newProblem(http.StatusServiceUnavailable, string(calls.Internal), wording.OfError(err), wording.Say("try again later")).retryAfter(5)
 	case errors.Is(err, service.ErrAtWork):
 		return newProblem(http.StatusConflict, "held", wording.OfError(err), wording.Say("wait until it is over or waits for values"))
 	case errors.Is(err, service.ErrTestsRunning):

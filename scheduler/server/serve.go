@@ -116,6 +116,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	var work sync.WaitGroup
 	work.Go(func() { s.dispatcher.Recover(background) })
 	work.Go(func() { s.dispatcher.FollowElsewhere(background) })
+	work.Go(func() { s.dispatcher.WatchRemote(background) })
 	work.Go(func() { s.audit.flushLoop(background) })
 	work.Go(func() { s.logins.watchStore(background) })
 	work.Go(func() { s.keepHouse(background) })

@@ -230,13 +230,11 @@ func (s *Server) beginOnce(
 		return answer, "", s.storeAnswer(ctx, r, answer, nil)
 	}
 	info, lookUp := s.options.Service.Run(ctx, asked.principal, r.Run)
-	if isUnknownRun(lookUp) {
+	isRefused := errors.Is(err, service.ErrMachinesAway) // the run that may be on record is cancelled
+	if isUnknownRun(lookUp) || isRefused {
 		_ = s.options.Store.ReleaseRequest(ctx, r) // where that fails, a repeat has to ask the same
 	}
-	if lookUp != nil {
-		return answer, "", err
-	}
-	if notStarted := (*service.NotStartedError)(nil); errors.As(err, &notStarted) {
+	if lookUp != nil || isRefused {
 		return answer, "", err
 	}
 	// Another server got the same request at the same time, and was faster.
@@ -264,7 +262,8 @@ func (s *Server) repeatOnce(
 		_ = s.options.Store.ReleaseRequest(ctx, r) // where that fails, a repeat has to ask the same
 		return answer, false, err
 	}
-	if err := s.dispatcher.StartQueued(ctx, asked.principal, info); err != nil {
+	err = s.dispatcher.StartQueued(ctx, asked.principal, info)
+	if err != nil && !errors.Is(err, service.ErrMachinesAway) { // they are told once they are back
 		return answer, true, err
 	}
 	answer, err = describe(ctx, r.Run, info.Flow)

@@ -94,7 +94,7 @@ func (s *Service) wakeRemote(ctx context.Context, runs ...*journal.RunInfo) erro
 		}
 		remote, err := s.openRemote(ctx, name)
 		if err == nil {
-			err = remote.Wake(ctx, info.ID)
+			err = markRemote(remote.Wake(ctx, info.ID))
 		}
 		if err != nil {
 			return markUnavailable(wording.Errorf("the run %s is cancelled in the journal, but %s was not told of it: %w", info.ID, name, err))

@@ -66,6 +66,7 @@ type Dispatcher struct {
 	options DispatcherOptions
 	hub     hub
 	slots   *runSlots
+	remote  remoteState
 	ctx     context.Context // ends the runs
 	end     context.CancelCauseFunc
 	runs    sync.WaitGroup
@@ -96,7 +97,7 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, slots: newRunSlots(o.Limits),
 		active: map[string]context.CancelCauseFunc{}, known: map[string]chan struct{}{}, queued: map[string]func() bool{}, failures: map[string]tries{}, deaths: map[string]tries{},
 	}
-	d.elsewhere = map[string]int64{}
+	d.elsewhere, d.remote.asked = map[string]int64{}, make(chan struct{})
 	if o.EndedElsewhere == nil {
 		d.options.EndedElsewhere = func(*journal.RunInfo, *journal.Event) {}
 	}

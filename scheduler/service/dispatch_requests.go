@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -12,10 +13,11 @@ import (
 // Start begins a run that goes on in the background: it is durable when Start returns, and
 // whatever is wrong with its inputs is the error. r.ID must be set. Where there is no room
 // the run waits at most so long for a slot, and fails with [ErrNoSlot]; with 0 it is queued
-// durably, or refused with [ErrQueueFull].
+// durably, or refused with [ErrQueueFull]. A run of other machines that cannot be reached is queued as durably with 0, and they are told of
+// it once they are back; else it fails with [ErrMachinesAway].
 func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wait time.Duration) ([]Note, error) {
 	if d.options.On != "" {
-		return d.startElsewhere(ctx, p, r)
+		return d.startElsewhere(ctx, p, r, wait)
 	}
 	if err := d.registerRun(r.ID); err != nil {
 		return nil, err
@@ -69,14 +71,15 @@ const SlotWait = 10 * time.Second
 
 // Resume goes on with a run in the background. Answers are checked before anything runs:
 // when Resume returns nil, they are durable; with an error nothing has changed. A run that is
-// cancelled while it waits for a slot stays so, with [scheduler.ErrCancelledSince].
+// cancelled while it waits for a slot stays so, with [scheduler.ErrCancelledSince]. For a run of other machines that cannot be reached the
+// error is [ErrMachinesAway].
 func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with ResumeWith) error {
 	info, err := d.service.Run(ctx, p, id)
 	if err != nil {
 		return err
 	}
 	if info.Labels[journal.LabelRunsOn] != "" {
-		return d.resumeElsewhere(ctx, p, info, with)
+		return d.hideRemote(id, d.resumeElsewhere(ctx, p, info, with))
 	}
 	if err := d.registerEnded(ctx, info); err != nil {
 		return err
@@ -110,7 +113,16 @@ func (d *Dispatcher) Cancel(ctx context.Context, p Principal, id string) error {
 		d.withdrawRun(id)
 	}
 	d.options.Changed(id)
-	return err
+	return d.hideRemote(id, err)
+}
+
+// hideRemote returns the error of a request, and [ErrMachinesAway] for one of other machines, which may name addresses: the log gets that.
+func (d *Dispatcher) hideRemote(id string, err error) error {
+	if !errors.As(err, new(*RemoteError)) {
+		return err
+	}
+	d.options.Log.Warn("other machines could not be told of a run", "run", id, "error", err)
+	return ErrMachinesAway
 }
 
 // StartQueued tells the other machines of a run that is theirs and has not begun: the request that has
@@ -128,28 +140,71 @@ func (d *Dispatcher) StartQueued(ctx context.Context, p Principal, info *journal
 	if lookUp == nil && !now.Queued() {
 		return nil // it has begun meanwhile
 	}
+	if errors.Is(err, ErrMachinesAway) {
+		d.remote.setUntold(true)
+	}
 	return err
 }
 
 // startElsewhere records a run and lets other machines carry it out.
-func (d *Dispatcher) startElsewhere(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
+func (d *Dispatcher) startElsewhere(ctx context.Context, p Principal, r StartRequest, wait time.Duration) ([]Note, error) {
 	if d.IsStopping() {
 		return nil, ErrStopping
 	}
 	r.On = d.options.On
+	isQueued := wait == 0
+	isAway := d.remote.lastError() != nil
+	switch {
+	case isAway && isQueued:
+		return d.recordUntold(ctx, p, r)
+	case isAway:
+		return nil, ErrMachinesAway
+	}
 	session, notes, err := d.service.NewSession(ctx, p, r)
+	if isQueued && errors.As(err, new(*RemoteError)) {
+		return d.recordUntold(ctx, p, r)
+	}
+	if err != nil {
+		return notes, d.hideRemote(r.ID, err)
+	}
+	d.watchElsewhere(r.ID, 0)
+	defer d.options.Changed(r.ID)
+	err = session.Detached(ctx)
+	isUntold := errors.As(err, new(*NotStartedError))
+	switch {
+	case !isUntold:
+		return notes, err
+	case calls.KindOf(err) == calls.Invalid: // refused, for example for another key of payloads, and cancelled
+		return notes, d.hideRemote(r.ID, &RemoteError{err})
+	case isQueued:
+		d.options.Log.Warn("other machines are told of a run later", "run", r.ID, "error", err)
+		d.remote.setUntold(true)
+		return notes, nil
+	}
+	if _, notCancelled := d.service.CancelInJournal(context.WithoutCancel(ctx), r.ID); notCancelled != nil {
+		err = errors.Join(err, notCancelled)
+	}
+	return notes, d.hideRemote(r.ID, &RemoteError{err})
+}
+
+// recordUntold records a run of other machines that cannot be reached: they are told of it once they are back.
+func (d *Dispatcher) recordUntold(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
+	_, notes, err := d.service.Enqueue(ctx, p, r)
 	if err != nil {
 		return notes, err
 	}
 	d.watchElsewhere(r.ID, 0)
-	err = session.Detached(ctx)
+	d.remote.setUntold(true)
 	d.options.Changed(r.ID)
-	return notes, err
+	return notes, nil
 }
 
 // resumeElsewhere goes on with a run that other machines carry out. As with a run of this process, who follows it
 // next is to find that it goes on: it waits for that as long as for a slot.
 func (d *Dispatcher) resumeElsewhere(ctx context.Context, p Principal, info *journal.RunInfo, with ResumeWith) error {
+	if away := d.remote.lastError(); away != nil {
+		return &RemoteError{away}
+	}
 	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: info.ID, Flow: with.Flow})
 	if err != nil {
 		return err

@@ -134,6 +134,8 @@ type Remote interface {
 	// Wake lets the run look at the journal, where something has changed. A run that is not
 	// under way there is no error.
 	Wake(ctx context.Context, run string) error
+	// Check returns an error if runs cannot be given to them now: they cannot be reached, or cannot read them.
+	Check(ctx context.Context) error
 	// Wait returns when the run is not under way there any more: nil where the journal has
 	// its end, else why it was given up. hint is called with what holds it up meanwhile.
 	Wait(ctx context.Context, run RemoteRun, hint func(wording.Text)) error

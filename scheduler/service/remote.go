@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -17,6 +18,27 @@ import (
 // ErrDetached ends the events of a run that other machines carry out and whose reader leaves:
 // the run goes on.
 var ErrDetached = wording.Errorf("the run goes on elsewhere")
+
+// ErrMachinesAway is the error of a [Dispatcher] whose runs are carried out on machines that cannot be reached, or that do not take them.
+var ErrMachinesAway = wording.Errorf("the machines that carry runs out cannot be reached")
+
+// RemoteError is the error of a [Remote] that cannot be asked: the request is not at fault. It may name addresses, which
+// a [Dispatcher] does not show. A [Service] makes it; it does not change.
+type RemoteError struct{ Err error }
+
+// Error is that of the remote.
+func (e *RemoteError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the remote.
+func (e *RemoteError) Unwrap() error { return e.Err }
+
+// markRemote marks an error of a [Remote] that is not about the request.
+func markRemote(err error) error {
+	if calls.KindOf(err) != calls.Provider {
+		return err
+	}
+	return &RemoteError{err}
+}
 
 // NotStartedError is the error of a run that is on record and that the other machines were not
 // told of: resuming it does that. A [Service] makes it; it does not change.
@@ -48,7 +70,7 @@ func (s *Session) OnHint(f func(wording.Text)) { s.hint = f }
 // does not follow it.
 func (s *Session) Detached(ctx context.Context) error {
 	if s.ID != "" {
-		return s.remote.Start(ctx, s.remoteRun())
+		return markRemote(s.remote.Start(ctx, s.remoteRun()))
 	}
 	s.isDetached = true
 	for _, err := range s.Events() {
@@ -88,7 +110,7 @@ func (s *Session) tellRemote(ctx context.Context, with scheduler.Resumption) err
 	}
 	if len(with.Answers) > 0 {
 		_, err := s.remote.Answer(ctx, s.remoteRun(), with.Answers, false)
-		return err
+		return markRemote(err)
 	}
 	if s.State.State == journal.RunWaiting && !s.State.HasNewAnswers() {
 		return &scheduler.Waiting{Run: s.ID, For: s.State.Waiting}
@@ -96,7 +118,7 @@ func (s *Session) tellRemote(ctx context.Context, with scheduler.Resumption) err
 	if s.State.State == journal.RunFinished {
 		return calls.Errorf(calls.Invalid, "the run %s is finished: there is nothing to resume", s.ID)
 	}
-	return s.remote.Start(ctx, s.remoteRun())
+	return markRemote(s.remote.Start(ctx, s.remoteRun()))
 }
 
 const (
@@ -192,6 +214,146 @@ func stopError(e *journal.Event) error {
 	case journal.FlowCancelled:
 		return &scheduler.Failure{
 			Info: journal.ErrorInfo{Kind: calls.Canceled, Message: journal.ErrCancelRequested.Error()}, Err: journal.ErrCancelRequested,
+		}
+	}
+	return nil
+}
+
+const (
+	// remoteCheckInterval is how often a server asks whether the other machines take runs, remoteCheckTimeout how long it waits for the answer.
+	remoteCheckInterval = 3 * time.Second
+	remoteCheckTimeout  = 5 * time.Second
+)
+
+// remoteState is whether the other machines take runs, as they were last asked. Its zero value is that they were not; it is safe for
+// concurrent use.
+type remoteState struct {
+	asked chan struct{} // closed once they were
+
+	mu       sync.Mutex // guards what follows
+	err      error
+	isUntold bool // they may not have heard of some runs
+}
+
+// lastError returns why they took no runs when they were last asked.
+func (r *remoteState) lastError() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// setUntold notes whether the machines may not have heard of some runs.
+func (r *remoteState) setUntold(isUntold bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isUntold = isUntold
+}
+
+// takeUntold reports whether the machines have to be told of runs now, and forgets it.
+func (r *remoteState) takeUntold() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	isUntold := r.isUntold && r.err == nil
+	if isUntold {
+		r.isUntold = false
+	}
+	return isUntold
+}
+
+// CheckRemote returns an error if the machines that carry out runs with a label [journal.LabelRunsOn] take none now.
+func (s *Service) CheckRemote(ctx context.Context, name string) error {
+	remote, err := s.openRemote(ctx, name)
+	if err != nil {
+		return err
+	}
+	return markRemote(remote.Check(ctx))
+}
+
+// WatchRemote asks every few seconds whether the machines that carry the new runs out take some, until ctx ends, and logs when that
+// changes. Once they do, they are told of the runs that they may not have heard of.
+func (d *Dispatcher) WatchRemote(ctx context.Context) {
+	if d.options.On == "" {
+		return
+	}
+	ticker := time.NewTicker(remoteCheckInterval)
+	defer ticker.Stop()
+	d.remote.setUntold(true) // a server that died may not have come so far
+	for {
+		asked, cancel := context.WithTimeout(ctx, remoteCheckTimeout)
+		err := d.service.CheckRemote(asked, d.options.On)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		d.noteRemote(err)
+		if d.remote.takeUntold() {
+			if err := d.startAllQueued(ctx); err != nil {
+				d.options.Log.Warn("looking for runs that other machines were not told of", "error", err)
+				d.remote.setUntold(true)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// noteRemote keeps whether the other machines take runs, and logs it if it has changed.
+func (d *Dispatcher) noteRemote(err error) {
+	r := &d.remote
+	r.mu.Lock()
+	before := r.err
+	r.err = err
+	r.mu.Unlock()
+	select {
+	case <-r.asked:
+	default:
+		close(r.asked)
+	}
+	switch {
+	case err != nil && (before == nil || before.Error() != err.Error()):
+		d.options.Log.Error("no runs can be given to other machines: this server is not ready", "on", d.options.On, "error", err, "hint", calls.HintOf(err))
+	case err == nil && before != nil:
+		d.options.Log.Info("runs can be given to other machines again", "on", d.options.On)
+	}
+}
+
+// RemoteError returns why the machines that carry new runs out take none; nil if they do, or if this process carries them out. The first
+// answer of [Dispatcher.WatchRemote] is waited for until ctx ends.
+func (d *Dispatcher) RemoteError(ctx context.Context) error {
+	if d.options.On == "" {
+		return nil
+	}
+	select {
+	case <-d.remote.asked:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	d.remote.mu.Lock()
+	defer d.remote.mu.Unlock()
+	return d.remote.err
+}
+
+// startAllQueued tells the other machines of the servers' runs that have not begun: those that were recorded while the machines could not be
+// reached do not begin by themselves.
+func (d *Dispatcher) startAllQueued(ctx context.Context) error {
+	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}, Labels: map[string]string{journal.LabelRunsOn: d.options.On}}
+	for info, err := range d.service.Runs(ctx, Principal{}, filter) {
+		if err != nil {
+			return err
+		}
+		isChild := info.Labels[journal.LabelChildOf] != "" // the run around it tells of it
+		if isChild || !info.Queued() || !IsServerRun(info) {
+			continue
+		}
+		err := d.StartQueued(ctx, Principal{}, info)
+		switch {
+		case errors.Is(err, ErrMachinesAway):
+			return err
+		case err != nil:
+			d.options.Log.Warn("telling other machines of a run", "run", info.ID, "error", err)
 		}
 	}
 	return nil

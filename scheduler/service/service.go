@@ -106,7 +106,11 @@ func (s *Service) openRemote(ctx context.Context, name string) (Remote, error) {
 	if s.parts.Remote == nil {
 		return nil, calls.Errorf(calls.Invalid, "the run is carried out on %s, which this program does not reach", name)
 	}
-	return s.parts.Remote(ctx, name)
+	remote, err := s.parts.Remote(ctx, name)
+	if err != nil {
+		return nil, &RemoteError{err}
+	}
+	return remote, nil
 }
 
 // subscribeToRun is [journal.EventReader] Subscribe; without notice where the journal cannot be opened.

@@ -83,7 +83,8 @@ func (s *Session) Record(ctx context.Context, answer scheduler.Answer) (schedule
 // RecordAll is [Session.Record] for several answers: all are taken, or none.
 func (s *Session) RecordAll(ctx context.Context, answers []scheduler.Answer) ([]scheduler.Answer, error) {
 	if s.remote != nil {
-		return s.remote.Answer(ctx, s.remoteRun(), answers, true)
+		taken, err := s.remote.Answer(ctx, s.remoteRun(), answers, true)
+		return taken, markRemote(err)
 	}
 	taken, err := s.executor.Answer(ctx, s.ID, answers...)
 	if err != nil {

@@ -108,7 +108,7 @@ func (s *Service) newRemoteSession(ctx context.Context, e *scheduler.StepExecuto
 			return
 		}
 		session.ID = id
-		if err := session.remote.Start(ctx, session.remoteRun()); err != nil {
+		if err := markRemote(session.remote.Start(ctx, session.remoteRun())); err != nil {
 			if calls.KindOf(err) == calls.Invalid { // refused, for example for another payload key: no worker will take the run
 				if notCancelled := e.Journal.Cancel(context.WithoutCancel(ctx), id); notCancelled != nil {
 					err = errors.Join(err, notCancelled)

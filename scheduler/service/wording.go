@@ -4,6 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"the machines that carry runs out cannot be reached":        "无法连接执行运行的机器",
 	"the first difference is in message %d at byte %d, from %s": "第一处不同在第 %d 条消息的第 %d 个字节，来自 %s",
 	"the flow reads the question alone: no step reads the conversation (give a step conversation, or use context, agent or in-chat, which read it by themselves)":            "该流程只读取问题：没有步骤读取对话（请在步骤中使用 conversation，或使用会自行读取它的 context、agent 或 in-chat）",
 	"%s: in a chat this flow reads the last message only: no step reads conversation (context, agent and in-chat read it by themselves; elsewhere write {{ conversation }})": "%s：聊天时该流程只读取最后一条消息：没有步骤读取 conversation（context、agent 和 in-chat 会自行读取它；其他地方请写 {{ conversation }}）",

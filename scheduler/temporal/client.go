@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
@@ -105,6 +106,18 @@ func (c *Client) Ready(ctx context.Context) error {
 	defer cancel()
 	_, err := c.sdk.CheckHealth(ctx, &client.CheckHealthRequest{})
 	return c.explain(err)
+}
+
+// Check returns an error if Temporal takes no runs now, does not have the namespace, or if all workers of the usual queue have another key
+// of payloads.
+func (c *Client) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	_, err := c.sdk.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: cmp.Or(c.options.Namespace, client.DefaultNamespace)})
+	if err != nil {
+		return c.explain(err)
+	}
+	return c.CheckKey(ctx, c.options.Queue)
 }
 
 // explain returns an error of Temporal with the address.

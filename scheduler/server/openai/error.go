@@ -104,7 +104,7 @@ func errorOf(err error) *Error {
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.Is(err, service.ErrNoSlot), errors.Is(err, service.ErrStopping):
+	case errors.Is(err, service.ErrNoSlot), errors.Is(err, service.ErrStopping), errors.Is(err, service.ErrMachinesAway):
 		return NewError(http.StatusServiceUnavailable, wording.OfError(err), "", codeBusy)
 	case errors.Is(err, service.ErrQueueFull):
 		return NewError(http.StatusTooManyRequests, wording.OfError(err), "", codeBusy)

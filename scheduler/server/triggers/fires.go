@@ -302,10 +302,6 @@ func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (re
 	if err == nil {
 		return nil, t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
-	if errors.As(err, new(*service.NotStartedError)) {
-		t.Log.Warn("a schedule could not start its run yet", "schedule", s.ID, "run", f.Run, "error", err)
-		return nil, nil // as above
-	}
 	began, lookUp := t.Service.LookUpRun(ctx, service.Principal{}, f.Run)
 	if lookUp != nil {
 		return nil, lookUp

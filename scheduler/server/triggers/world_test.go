@@ -75,7 +75,10 @@ type remote struct {
 	service.Remote
 	deaf    int
 	started []string
+	isTold  func() // called with each that is started; nil: nothing is
 }
+
+func (r *remote) Check(context.Context) error { return nil }
 
 func (r *remote) Start(_ context.Context, run service.RemoteRun) error {
 	if r.deaf > 0 {
@@ -83,6 +86,9 @@ func (r *remote) Start(_ context.Context, run service.RemoteRun) error {
 		return errors.New("no connection")
 	}
 	r.started = append(r.started, run.ID)
+	if r.isTold != nil {
+		r.isTold()
+	}
 	return nil
 }
 
