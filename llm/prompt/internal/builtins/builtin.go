@@ -29,10 +29,11 @@ type call struct {
 	in   pyvalue.Val
 	args []pyvalue.Val
 	argv pyvalue.CallArgs
+	room [2]pyvalue.Val // of the few arguments that most have
 }
 
-// bindArgs puts the arguments where the parameters are.
-func (b *Def) bindArgs(m *pyvalue.Run, name string, a pyvalue.CallArgs) ([]pyvalue.Val, error) {
+// bindArgs puts the arguments where the parameters are, in room if there is enough of it.
+func (b *Def) bindArgs(m *pyvalue.Run, name string, a pyvalue.CallArgs, room []pyvalue.Val) ([]pyvalue.Val, error) {
 	if b.rest {
 		return nil, nil
 	}
@@ -43,7 +44,11 @@ func (b *Def) bindArgs(m *pyvalue.Run, name string, a pyvalue.CallArgs) ([]pyval
 	if len(a.Pos) > len(params) {
 		return nil, fault.Errorf(fault.Type, "%s takes at most %d arguments, %d are given", name, len(params), len(a.Pos))
 	}
-	args := make([]pyvalue.Val, len(params))
+	args := room
+	if len(args) < len(params) {
+		args = make([]pyvalue.Val, len(params))
+	}
+	args = args[:len(params)]
 	copy(args, a.Pos)
 	for i := len(a.Pos); i < len(args); i++ {
 		args[i] = pyvalue.Missing
@@ -79,14 +84,16 @@ func (b *Def) ApplyTo(m *pyvalue.Run, name string, in pyvalue.Val, a pyvalue.Cal
 			return pyvalue.None, err
 		}
 	}
-	args, err := b.bindArgs(m, name, a)
+	c := &call{in: in, argv: a}
+	var err error
+	c.args, err = b.bindArgs(m, name, a, c.room[:])
 	if err != nil {
 		return pyvalue.None, err
 	}
 	if err := m.CountSteps(1 + in.ReadingSteps()); err != nil {
 		return pyvalue.None, err
 	}
-	v, err := b.fn(m, &call{in: in, args: args, argv: a})
+	v, err := b.fn(m, c)
 	if err != nil || !m.Trace {
 		return v, err
 	}

@@ -182,7 +182,7 @@ func (*joiner) PyType() string { return "Joiner" }
 var joinerParams = &Def{params: []string{"sep"}}
 
 func makeJoiner(m *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
-	args, err := joinerParams.bindArgs(m, "joiner", a)
+	args, err := joinerParams.bindArgs(m, "joiner", a, nil)
 	if err != nil {
 		return pyvalue.None, err
 	}

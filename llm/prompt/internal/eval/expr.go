@@ -113,17 +113,27 @@ func (m *evaluator) evalBinary(n *ast.BinaryNode) (pyvalue.Val, error) {
 }
 
 func (m *evaluator) evalConcat(n *ast.ConcatNode) (pyvalue.Val, error) {
-	var buf [8]string
-	parts, size := buf[:0], 0
-	var traced []trace.Part
+	var room [8]string
+	parts, traced, err := m.evalParts(n, room[:0])
+	if err != nil {
+		return pyvalue.None, err
+	}
+	return m.JoinedText(strings.Join(parts, ""), traced), m.CountSteps(len(traced) >> 4)
+}
+
+// evalParts appends the texts that are joined to room, and returns where they come from if the
+// rendering is traced.
+func (m *evaluator) evalParts(n *ast.ConcatNode, room []string) (parts []string, traced []trace.Part, err error) {
+	parts = room
+	size := 0
 	for _, p := range n.Parts {
 		v, err := m.evalTraced(p)
 		if err != nil {
-			return pyvalue.None, err
+			return nil, nil, err
 		}
 		s, err := m.PrintedText(v)
 		if err != nil {
-			return pyvalue.None, fault.WithPosition(err, p.Pos())
+			return nil, nil, fault.WithPosition(err, p.Pos())
 		}
 		size += len(s)
 		parts = append(parts, s)
@@ -132,9 +142,9 @@ func (m *evaluator) evalConcat(n *ast.ConcatNode) (pyvalue.Val, error) {
 		}
 	}
 	if err := m.CheckTextSize(size); err != nil {
-		return pyvalue.None, fault.WithPosition(err, n.Pos())
+		return nil, nil, fault.WithPosition(err, n.Pos())
 	}
-	return m.JoinedText(strings.Join(parts, ""), traced), m.CountSteps(len(traced) >> 4)
+	return parts, traced, nil
 }
 
 func (m *evaluator) evalCompare(n *ast.CompareNode) (pyvalue.Val, error) {
@@ -241,13 +251,40 @@ func (m *evaluator) evalDict(n *ast.DictNode) (pyvalue.Val, error) {
 	return pyvalue.Val{V: value.OfMap(plain)}, m.CountSteps(len(n.Keys))
 }
 
-// compareQuickly is ordered with a short way for what templates compare most.
+// compareQuickly is [pyvalue.Run.CompareWith] with a short way for the texts and the small integers that templates
+// compare most.
 func (m *evaluator) compareQuickly(op string, a, b pyvalue.Val) (bool, error) {
-	if a.Py() == nil && b.Py() == nil && op == "==" {
-		if s, ok := a.V.Str(); ok {
-			if t, ok := b.V.Str(); ok && len(s) < 256 {
+	if a.Py() != nil || b.Py() != nil {
+		return m.CompareWith(op, a, b)
+	}
+	if s, isText := a.V.Str(); isText {
+		t, areTexts := b.V.Str()
+		if areTexts && len(s) < 256 {
+			switch op {
+			case "==":
 				return s == t, nil
+			case "!=":
+				return s != t, nil
 			}
+		}
+		return m.CompareWith(op, a, b)
+	}
+	x, isInt := a.V.Int()
+	y, areInts := b.V.Int()
+	if isInt && areInts {
+		switch op {
+		case "==":
+			return x == y, nil
+		case "!=":
+			return x != y, nil
+		case "<":
+			return x < y, nil
+		case "<=":
+			return x <= y, nil
+		case ">":
+			return x > y, nil
+		case ">=":
+			return x >= y, nil
 		}
 	}
 	return m.CompareWith(op, a, b)

@@ -10,13 +10,20 @@ import (
 
 func (m *evaluator) execIf(s *ast.IfStmt, bodies []pongo2tree.Body) error {
 	decided := m.Decided
-	defer func() { m.Decided = decided }()
+	err := m.execBranch(s, bodies, len(decided))
+	m.Decided = decided
+	return err
+}
+
+// execBranch runs the body of the first condition that is true; decided is how many origins have
+// decided that the statement runs.
+func (m *evaluator) execBranch(s *ast.IfStmt, bodies []pongo2tree.Body, decided int) error {
 	for i, cond := range s.Conds {
 		t, err := m.evalTruth(cond)
 		if err != nil {
 			return err
 		}
-		m.markDecided(len(decided), s.Place)
+		m.markDecided(decided, s.Place)
 		if t {
 			return m.walk.RunBody(bodies[i])
 		}
@@ -172,11 +179,29 @@ func (m *evaluator) printExpr(x ast.Node, start, stop int) error {
 	if err := m.CountSteps(1); err != nil {
 		return fault.WithPosition(err, x.Pos())
 	}
+	if joined, ok := x.(*ast.ConcatNode); ok && !m.Trace {
+		return m.writeConcat(joined)
+	}
 	v, err := m.evalTraced(x)
 	if err != nil {
 		return err
 	}
 	return m.writeValue(v, x.Pos(), start, stop)
+}
+
+// writeConcat writes joined texts without joining them first, in a rendering that is not traced.
+func (m *evaluator) writeConcat(n *ast.ConcatNode) error {
+	var room [8]string
+	parts, _, err := m.evalParts(n, room[:0])
+	if err != nil {
+		return err
+	}
+	for _, s := range parts {
+		if err := m.writeText(s); err != nil {
+			return fault.WithPosition(err, n.Pos())
+		}
+	}
+	return nil
 }
 
 // writeValue writes the text of a value that source[start:stop] made.
