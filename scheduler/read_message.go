@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -34,7 +35,7 @@ func (e *StepExecutor) readMessages(r *run, state *journal.RunState, answers []A
 		a.Step = w.Step
 		canRead := e.canReadMessage(r, state.Step(w.Step), a.Message)
 		typed, isValue := e.readTyped(r, state, w, a)
-		isValue = isValue && !(canRead && mustBeRead(w, typed, a.Message))
+		isValue = isValue && !a.isNoValue(w, typed.Pointer, canRead)
 		switch {
 		case isValue:
 			read[i] = typed
@@ -108,22 +109,56 @@ func (e *StepExecutor) readTyped(r *run, state *journal.RunState, w *journal.Wai
 	return typed, e.checkAnswersWithSlot(r, state, notes) == nil
 }
 
-// mustBeRead reports whether a message that was taken for a value is to be read by a model all the same: any text fits the
-// place, and this one may be a question ("why?"), a refusal ("skip"), a sentence ("It is Lin") or several values. After the model
-// has found nothing, the words are the value if they name the place ("name: Lin"), or if they are said once more and are neither a
-// question nor a refusal by how they begin and end.
-func mustBeRead(w *journal.WaitingFor, typed Answer, message string) bool {
-	place := w.Place(typed.Pointer)
-	if asked := w.AskedPlace(); asked.Pointer == typed.Pointer {
+// isNoValue reports whether a message that fits its place is no value all the same: any text fits the place, and this one is a
+// refusal ("skip", "why?"). With a model that reads it, it may also be a sentence ("It is Lin") or several values, unless a field of a
+// form holds it. After the model has found nothing, the words are the value if they name the place ("name: Lin"), or if they are said
+// once more and are neither a question nor a refusal by how they begin and end.
+func (a Answer) isNoValue(w *journal.WaitingFor, pointer string, canRead bool) bool {
+	place := w.Place(pointer)
+	if asked := w.AskedPlace(); asked.Pointer == pointer {
 		place = asked
 	}
 	if !place.IsFreeText() {
 		return false
 	}
-	_, isNamed := cutName(place, message)
-	isSaidAgain := strings.TrimSpace(w.Said) == strings.TrimSpace(message)
-	isNone := schema.IsNoAnswer(message) || schema.IsQuestion(message) || schema.IsDenial(message)
+	isNone := schema.IsNoAnswer(a.Message) || schema.IsQuestion(a.Message) || schema.IsDenial(a.Message)
+	switch {
+	case !canRead:
+		return schema.IsNoAnswer(a.Message)
+	case a.InField:
+		return isNone
+	}
+	_, isNamed := cutName(place, a.Message)
+	isSaidAgain := strings.TrimSpace(w.Said) == strings.TrimSpace(a.Message)
 	return !w.Unread || !isNamed && (!isSaidAgain || isNone)
+}
+
+// ErrLeftOut means that a person leaves an optional field out, ErrBlank that a field that needs a value has none.
+var (
+	ErrLeftOut error = wording.Errorf("left out")
+	ErrBlank   error = calls.Errorf(calls.Invalid, "a value is needed")
+)
+
+// ReadField returns an answer whose Message was typed into a field, of a form or on a terminal: an empty text is the default of
+// the place, or leaves an optional one out. The error is [ErrLeftOut] or [ErrBlank].
+func ReadField(a Answer, place value.Value, isOptional bool) (Answer, error) {
+	if strings.TrimSpace(a.Message) != "" {
+		return a, nil
+	}
+	a.Message = ""
+	def, hasDefault := place.Get("default")
+	isText := schema.TypeName(place) == "string"
+	switch {
+	case hasDefault:
+		a.Value = def
+	case isOptional:
+		return a, ErrLeftOut
+	case isText && schema.TakesBlank(place):
+		a.Value = value.OfString("")
+	default:
+		return a, ErrBlank
+	}
+	return a, nil
 }
 
 // ReadText finds the value that a text means to a schema, as people write it: a number, a date, yes or 是, the

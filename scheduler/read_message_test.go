@@ -330,7 +330,11 @@ outputs: {data: "{{ who.slot_data }}"}
 	}
 	r := newTalk(t, strings.Replace(strings.Replace(flow, "PROPERTY", "{type: string}", 1), "[llm]", "[default]", 1), nil)
 	r.say("why?", 0)
-	r.hasOutputs(`{"data":{"name":"why?"}}`)
+	if calls.KindOf(r.Err) != calls.Invalid {
+		t.Errorf("a refusal without a model: %v", r.Err)
+	}
+	r.say("When do you open?", 0)
+	r.hasOutputs(`{"data":{"name":"When do you open?"}}`)
 }
 
 // TestMessageAfterFailedReading: a run that failed as the model read a message takes another one, a value as well as words.

@@ -166,8 +166,8 @@ func answerEvents(answers []Answer) []*pendingEvent {
 			n.params = value.OfMap(value.NewMap(1))
 			notes, i = append(notes, n), len(notes)
 		}
-		if a.Message != "" {
-			notes[i].message = a.Message
+		if a.Message != "" { // several fields of a form may hold words
+			notes[i].message = strings.TrimPrefix(notes[i].message+"\n"+a.Message, "\n")
 		} else {
 			notes[i].params.Map().Set(a.Pointer, a.Value)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // Wording says to people what a run asks of them, in the texts of this package: question.txt, hint.txt,
-// bound.txt, either.txt, stuck.txt, unfit.txt, cancelled.txt and failed.txt. It is made where it is needed; it is only data.
+// bound.txt, either.txt, stuck.txt, unfit.txt, field.txt, cancelled.txt and failed.txt. It is made where it is needed; it is only data.
 type Wording struct {
 	// Languages has the texts of users: see [calls.Env.Languages].
 	Languages fs.FS
@@ -76,6 +76,17 @@ func (w Wording) Unfit(f Field, v value.Value) string {
 	values.Set("limit", value.OfString(limit))
 	w.putHint(f, values)
 	return w.render("unfit", values)
+}
+
+// UnfitField returns why a field of a form has no value that fits, with its label: "Guests: It can be at most 8.". Of a text it is the value
+// that the text plainly has that is judged.
+func (w Wording) UnfitField(f Field, v value.Value) string {
+	if text, isText := v.Str(); isText {
+		if found := f.valueIn(text); !found.IsNull() {
+			v = found
+		}
+	}
+	return w.render("field", value.Pairs("label", w.Label(f), "reason", w.Unfit(f, v)))
 }
 
 // Hint returns what a value of the field looks like: "such as A-1042".

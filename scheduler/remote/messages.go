@@ -56,13 +56,14 @@ type answer struct {
 	Pointer string          `json:"pointer,omitempty"`
 	Value   json.RawMessage `json:"value"`
 	Message string          `json:"message,omitempty"`
+	InField bool            `json:"in_field,omitempty"`
 	Seen    int64           `json:"seen,omitempty"`
 }
 
 func formatAnswers(answers []scheduler.Answer) []answer {
 	all := make([]answer, len(answers))
 	for i, one := range answers {
-		all[i] = answer{Step: one.Step, Pointer: one.Pointer, Value: json.RawMessage(one.Value.JSON()), Message: one.Message, Seen: one.Seen}
+		all[i] = answer{Step: one.Step, Pointer: one.Pointer, Value: json.RawMessage(one.Value.JSON()), Message: one.Message, InField: one.InField, Seen: one.Seen}
 	}
 	return all
 }
@@ -74,7 +75,7 @@ func parseAnswers(given []answer) ([]scheduler.Answer, error) {
 		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "the answer for %s: %w", one.Pointer, err)
 		}
-		all[i] = scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: v, Message: one.Message, Seen: one.Seen}
+		all[i] = scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: v, Message: one.Message, InField: one.InField, Seen: one.Seen}
 	}
 	return all, nil
 }

@@ -167,30 +167,159 @@ func askFor(words ask.Wording, w journal.WaitingFor, place journal.AskedPlace) s
 	return words.Question(fieldOf(place), false)
 }
 
-// FormOf returns what a form for all that a step of a run waits for says: the questions, a line for each, and the labels of
-// the fields by pointer.
-func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor) (questions string, labels map[string]string) {
+// FormOf returns the text of a form for all that a step of a run waits for: the questions, a line for each field, and the labels of
+// the fields.
+func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor, fields []journal.FormField) (questions string, labels []string) {
 	words := s.wordingOf(details)
-	labels = map[string]string{}
+	first := w.AskedPlace()
 	var lines []string
-	for _, pointer := range w.Pointers() {
-		field := fieldOf(w.Place(pointer))
-		lines, labels[pointer] = append(lines, words.Question(field, false)), words.Label(field)
+	for _, one := range fields {
+		question := words.Question(fieldOf(one.AskedPlace), false)
+		if one.Pointer == first.Pointer {
+			question = askFor(words, w, first)
+		}
+		lines, labels = append(lines, question), append(labels, words.Label(fieldOf(one.AskedPlace)))
 	}
 	return strings.Join(lines, "\n"), labels
 }
 
-// UnfitAnswers returns why answers to a form do not fit, a line for each, for the person who gave them.
+// FormRequest is what a person has put into the fields of a form for a run that waits. Its caller makes it; it is only read.
+type FormRequest struct {
+	Run string
+	// Fields have a value each, as it was typed or chosen; null for a field that was left alone.
+	Fields []scheduler.Answer
+	// IsWhole is set if the run is to wait until all of the fields fit.
+	IsWhole bool
+	// Wait is how long the run may wait for a slot.
+	Wait time.Duration
+}
+
+// FormReply is what becomes of the fields of a form. [Dispatcher.AnswerForm] returns it; it is only data.
+type FormReply struct {
+	// Reply has the state waiting where the run does not go on: no field fits.
+	Reply
+	// Refused are the fields that do not fit. The others are kept.
+	Refused []RefusedField
+}
+
+// RefusedField is a field of a form that does not fit.
+type RefusedField struct {
+	Step, Pointer string
+	// Text tells the person why, with the label of the field.
+	Text string
+}
+
+// AnswerForm answers a run that waits with the fields of a form: what is typed is read as a message of [Dispatcher.Reply] is, in its place.
+// Fields that fit are kept, whatever the others are. The error is a [*NotWaitingError] where the run went on or ended meanwhile.
+func (d *Dispatcher) AnswerForm(ctx context.Context, p Principal, r FormRequest) (*FormReply, error) {
+	details, _, err := d.service.ShowRun(ctx, p, r.Run)
+	if err != nil {
+		return nil, err
+	}
+	if details.State.State != journal.RunWaiting {
+		return nil, &NotWaitingError{details.State.State}
+	}
+	form := &filledForm{details: details, words: d.service.wordingOf(details)}
+	for _, one := range r.Fields {
+		w := details.askedStep(one.Step)
+		if w == nil {
+			continue
+		}
+		one.Step = w.Step
+		if text, isText := one.Value.Str(); isText && d.service.isCancel(w.Place(one.Pointer), text) {
+			reply := &FormReply{Reply: Reply{State: journal.RunCancelled, Text: form.words.Cancelled()}}
+			return reply, d.Cancel(ctx, p, r.Run)
+		}
+		form.read(*w, one)
+	}
+	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: r.Run})
+	if err != nil {
+		return nil, err
+	}
+	refused, err := session.RecordFields(ctx, form.answers)
+	if calls.KindOf(err) == calls.Canceled {
+		err = &NotWaitingError{session.State.State}
+	}
+	if err != nil {
+		return nil, err
+	}
+	reply := &FormReply{Reply: Reply{State: journal.RunWaiting, After: details.State.LastSeq}, Refused: form.refused}
+	for _, one := range refused {
+		reply.Refused = append(reply.Refused, form.refuse(*details.askedStep(one.Step), one))
+	}
+	isKept := len(form.answers) > len(refused)
+	hasAll := len(reply.Refused) == 0
+	if isWanted := hasAll || !r.IsWhole; !isKept || !isWanted {
+		return reply, nil
+	}
+	reply.State = journal.RunRunning
+	return reply, d.Resume(ctx, p, r.Run, ResumeWith{Wait: r.Wait})
+}
+
+// filledForm is a form as [Dispatcher.AnswerForm] reads it.
+type filledForm struct {
+	details *RunDetails
+	words   ask.Wording
+	answers []scheduler.Answer
+	refused []RefusedField
+}
+
+// read reads a field, which has a value: texts in full as the run goes on, other values at once.
+func (f *filledForm) read(w journal.WaitingFor, field scheduler.Answer) {
+	text, isText := field.Value.Str()
+	if isText || field.Value.IsNull() {
+		typed := scheduler.Answer{Step: field.Step, Pointer: field.Pointer, Message: text, InField: true}
+		answer, err := scheduler.ReadField(typed, w.Place(field.Pointer).Schema, !w.Needs(field.Pointer))
+		switch {
+		case err == nil:
+			f.answers = append(f.answers, answer)
+		case calls.KindOf(err) == calls.Invalid:
+			f.refused = append(f.refused, f.refuse(w, typed))
+		}
+		return
+	}
+	if scheduler.CheckAnswers([]scheduler.Answer{field}, f.details.State.Waiting) == nil {
+		f.answers = append(f.answers, field)
+		return
+	}
+	typed := scheduler.Answer{Step: field.Step, Pointer: field.Pointer, Message: textOfField(field.Value)}
+	if read, err := scheduler.ReadAnswer(typed, f.details.State.Waiting); err == nil { // 7 for one of "7" and "8"
+		f.answers = append(f.answers, read)
+		return
+	}
+	f.refused = append(f.refused, f.refuse(w, field))
+}
+
+// textOfField returns a value as people write it: items between commas.
+func textOfField(v value.Value) string {
+	var items []string
+	for _, item := range v.List() {
+		items = append(items, item.PlainText())
+	}
+	if items != nil {
+		return strings.Join(items, ",")
+	}
+	return v.PlainText()
+}
+
+// refuse returns a field that does not fit.
+func (f *filledForm) refuse(w journal.WaitingFor, field scheduler.Answer) RefusedField {
+	v := field.Value
+	if v.IsNull() {
+		v = value.OfString(field.Message)
+	}
+	return RefusedField{Step: w.Step, Pointer: field.Pointer, Text: f.words.UnfitField(fieldOf(w.Place(field.Pointer)), v)}
+}
+
+// UnfitAnswers returns why values for a run do not fit, a line for each, for the person who gave them; "" where all do.
 func (s *Service) UnfitAnswers(details *RunDetails, answers []scheduler.Answer) string {
-	words := s.wordingOf(details)
+	form := &filledForm{details: details, words: s.wordingOf(details)}
 	var lines []string
 	for _, a := range answers {
 		w := details.askedStep(a.Step)
-		if w == nil || scheduler.CheckAnswers([]scheduler.Answer{a}, details.State.Waiting) == nil {
-			continue
+		if w != nil && !w.Place(a.Pointer).Schema.IsNull() && scheduler.CheckAnswers([]scheduler.Answer{a}, details.State.Waiting) != nil {
+			lines = append(lines, form.refuse(*w, a).Text)
 		}
-		field := fieldOf(w.Place(a.Pointer))
-		lines = append(lines, words.Label(field)+": "+words.Unfit(field, a.Value))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -180,13 +180,13 @@ func (q *Asker) askValue(ctx context.Context, f field) error {
 			return ErrCancelled
 		}
 		typed, err := f.readAnswer(line)
-		if errors.Is(err, errLeftOut) {
+		if errors.Is(err, scheduler.ErrLeftOut) {
 			return nil
 		}
 		if err == nil {
 			err = q.recordAnswer(ctx, typed)
 		}
-		if isAgain := errors.Is(err, errBlank) || calls.KindOf(err) == calls.Invalid; err == nil || !isAgain {
+		if calls.KindOf(err) != calls.Invalid {
 			return err
 		}
 		fmt.Fprintf(q.Out, "  %s\n", Visible(f.words.QuestionAfter(f.of, f.pointer, line)))

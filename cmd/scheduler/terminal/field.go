@@ -27,9 +27,6 @@ type field struct {
 	words    service.Words
 }
 
-// errLeftOut means that a person leaves an optional field out, errBlank that they have typed nothing for a field that needs a value.
-var errLeftOut, errBlank = wording.Errorf("left out"), wording.Errorf("a value is needed")
-
 // requiresProperty reports whether a schema requires a property.
 func requiresProperty(schema value.Value, property string) bool {
 	required, _ := schema.Get("required")
@@ -39,28 +36,13 @@ func requiresProperty(schema value.Value, property string) bool {
 	})
 }
 
-// readAnswer returns the answer that a line is: a value where the field has one for an empty line, else the line as
-// it was typed.
+// readAnswer returns the answer that a line is: see [scheduler.ReadField].
 func (f field) readAnswer(line string) (scheduler.Answer, error) {
-	answer := scheduler.Answer{Step: f.step, Pointer: f.pointer}
-	def, hasDefault := f.schema.Get("default")
-	isText := schema.TypeName(f.schema) == "string"
-	switch {
-	case line == "" && hasDefault:
-		answer.Value = def
-	case line == "" && f.optional:
-		return answer, errLeftOut
-	case line == "" && isText && schema.TakesBlank(f.schema):
-		answer.Value = value.OfString("")
-	case line == "":
-		return answer, errBlank
-	default:
-		answer.Message = line
-		if f.ofKind && strings.HasPrefix(line, "{") {
-			answer.Pointer = f.whole
-		}
+	answer := scheduler.Answer{Step: f.step, Pointer: f.pointer, Message: line}
+	if f.ofKind && strings.HasPrefix(line, "{") {
+		answer.Pointer = f.whole
 	}
-	return answer, nil
+	return scheduler.ReadField(answer, f.schema, f.optional)
 }
 
 // questionText returns the text that asks for a field: the question, the default, and the choices there are.

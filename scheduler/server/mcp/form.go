@@ -1,132 +1,163 @@
 package mcp
 
 import (
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// formSchema returns the schema of the form for a step that waits, in the few words that
-// forms have; labels are the titles of its fields by pointer. isFlat is false where they cannot say it. What it leaves out is checked when
-// the answer comes.
-func formSchema(w journal.WaitingFor, labels map[string]string) (form value.Value, isFlat bool) {
-	properties, _ := w.RemainingSchema.Get("properties")
-	required, _ := w.RemainingSchema.Get("required")
-	fields, needed := value.NewMap(properties.Map().Len()), []string{}
-	for pointer, property := range properties.Map().All() {
-		field, ok := formField(property, labels[pointer])
-		if !ok {
-			return form, false
-		}
-		fields.Set(fieldName(pointer), field)
-	}
-	for _, one := range required.List() {
-		pointer, _ := one.Str()
-		needed = append(needed, fieldName(pointer))
-	}
-	if fields.Len() == 0 {
-		return form, false
-	}
-	return value.OfMap(value.Pairs("type", "object", "properties", value.OfMap(fields), "required", needed)), true
-}
+// listsSince is the first version of the protocol whose forms have titles for choices, and lists of choices.
+const listsSince = "2025-11-25"
 
-// formField returns the schema of a field.
-func formField(property value.Value, label string) (value.Value, bool) {
-	kind := typeOf(property)
-	words := formWords(kind)
-	if words == nil {
-		return property, false
-	}
-	field := value.Pairs("type", kind, "title", label)
-	for _, word := range words {
-		v, ok := property.Get(word)
-		if ok && isFormValue(word, v) {
-			field.Set(word, v)
+// formSchema returns the schema of a form with fields in the few words that forms have; labels are their titles. It describes the fields
+// and sets no bounds: the run judges what is filled in, in its own words. hasLists is set for a client that knows lists of choices.
+// isSimple is false where a field takes JSON, which a page asks for better.
+func formSchema(fields []journal.FormField, labels []string, hasLists bool) (form value.Value, isSimple bool) {
+	names := fieldNames(fields)
+	properties, needed := value.NewMap(len(fields)), []string{}
+	isSimple = true
+	for i, field := range fields {
+		properties.Set(names[i], fieldSchema(field, labels[i], hasLists))
+		isSimple = isSimple && !takesJSON(field)
+		if !field.IsOptional {
+			needed = append(needed, names[i])
 		}
 	}
-	if choices, ok := property.Get("enum"); ok && kind != "string" && len(choices.List()) > 0 {
-		return property, false // a form would let any number pass
-	}
-	return value.OfMap(field), true
+	return value.OfMap(value.Pairs("type", "object", "properties", value.OfMap(properties), "required", needed)), isSimple
 }
 
-// formWords returns the words of a field of a type; nil for types that forms do not have.
-func formWords(kind string) []string {
-	common := []string{"title", "description", "default"}
+// takesJSON reports whether a field holds an object or a list of objects, as one text.
+func takesJSON(field journal.FormField) bool {
+	if len(field.Either) > 0 || schema.Choices(field.Schema) != nil {
+		return false
+	}
+	items, _ := field.Schema.Get("items")
+	isNested := slices.Contains([]string{"object", "array"}, schema.TypeName(items))
+	return schema.TypeName(field.Schema) == "object" || isNested
+}
+
+// fieldSchema returns the schema of a field. What forms have no words for is a text, for example a list of numbers.
+func fieldSchema(field journal.FormField, label string, hasLists bool) value.Value {
+	about := value.Pairs("type", "string", "title", label)
+	if text, ok := field.Schema.Get("description"); ok && text.Kind() == value.String {
+		about.Set("description", text)
+	}
+	if choices := choicesOf(field.Schema); choices != nil {
+		putChoices(about, choices, hasLists)
+		putDefault(about, field.Schema, value.String)
+		return value.OfMap(about)
+	}
+	kind := schema.TypeName(field.Schema)
 	switch kind {
-	case "string":
-		return append(common, "minLength", "maxLength", "format", "enum")
-	case "number", "integer":
-		return append(common, "minimum", "maximum")
-	case "boolean":
-		return common
-	}
-	return nil
-}
-
-// isFormValue reports whether forms can have a word with a value.
-func isFormValue(word string, v value.Value) bool {
-	text, isText := v.Str()
-	switch word {
-	case "format":
-		return slices.Contains([]string{"email", "uri", "date", "date-time"}, text)
-	case "title", "description":
-		return isText
-	case "enum":
-		return len(v.List()) > 0 && !slices.ContainsFunc(v.List(), func(one value.Value) bool { return one.Kind() != value.String })
-	case "default":
-		return v.Kind() != value.Object && v.Kind() != value.List && !v.IsNull()
-	}
-	return true
-}
-
-// fieldName returns the name of a form's field: that of a member at the top, else its
-// pointer.
-func fieldName(pointer string) string {
-	name := strings.TrimPrefix(pointer, "/")
-	if name == "" {
-		return "value"
-	}
-	if strings.ContainsAny(name, "/~") {
-		return pointer
-	}
-	return name
-}
-
-// withoutEmpty returns the values of a form without the empty texts that clients send for
-// fields that were left alone, where the form needs none of them.
-func withoutEmpty(values value.Value, w journal.WaitingFor) value.Value {
-	required, _ := w.RemainingSchema.Get("required")
-	kept := value.NewMap(values.Map().Len())
-	for name, v := range values.Map().All() {
-		isRequired := slices.ContainsFunc(required.List(), func(one value.Value) bool {
-			pointer, _ := one.Str()
-			return fieldName(pointer) == name
-		})
-		if text, isText := v.Str(); isText && text == "" && !isRequired {
-			continue
+	case "number", "integer", "boolean":
+		about.Set("type", value.OfString(kind))
+		putDefault(about, field.Schema, value.Int, value.Float, value.Bool)
+	case "array":
+		items, _ := field.Schema.Get("items")
+		if choices := choicesOf(items); choices != nil && hasLists {
+			about.Set("type", value.OfString("array"))
+			about.Set("items", value.OfMap(value.Pairs("anyOf", titledChoices(choices))))
 		}
-		kept.Set(name, v)
+	default:
+		format, _ := field.Schema.Get("format")
+		if slices.Contains([]string{"email", "uri", "date", "date-time"}, format.PlainText()) {
+			about.Set("format", format)
+		}
+		putDefault(about, field.Schema, value.String)
 	}
-	return value.OfMap(kept)
+	return value.OfMap(about)
 }
 
-// answersOf returns the answers of forms by step, by the pointers of their fields.
-func answersOf(given *value.Map, waiting []journal.WaitingFor) (answers []scheduler.Answer, err error) {
-	for _, w := range waiting {
-		values, _ := given.Get(w.Step)
-		for _, pointer := range w.Pointers() {
-			if v, ok := values.Get(fieldName(pointer)); ok {
-				answers = append(answers, scheduler.Answer{Step: w.Step, Pointer: pointer, Value: v})
-			}
+// putDefault adds the default of a schema to a field if it is of one of the kinds.
+func putDefault(about *value.Map, of value.Value, kinds ...value.Kind) {
+	if v, ok := of.Get("default"); ok && slices.Contains(kinds, v.Kind()) {
+		about.Set("default", v)
+	}
+}
+
+// choicesOf returns the choices of a field, without null, which stands for no value; nil if one of them has no words.
+func choicesOf(of value.Value) []schema.Choice {
+	var choices []schema.Choice
+	for _, choice := range schema.Choices(of) {
+		switch {
+		case choice.Value.IsNull():
+		case choice.Value.PlainText() == "" || choice.Label == "":
+			return nil
+		default:
+			choices = append(choices, choice)
 		}
 	}
-	if len(answers) == 0 {
-		return nil, calls.Errorf(calls.Invalid, "the form was empty")
+	return choices
+}
+
+// putChoices adds choices to a field, as texts: forms have no other ones.
+func putChoices(about *value.Map, choices []schema.Choice, hasTitles bool) {
+	var texts, labels []string
+	for _, choice := range choices {
+		texts, labels = append(texts, choice.Value.PlainText()), append(labels, choice.Label)
 	}
-	return answers, scheduler.CheckAnswers(answers, waiting)
+	isTitled := !slices.Equal(texts, labels)
+	switch {
+	case !isTitled:
+		about.Set("enum", value.Must(texts))
+	case hasTitles:
+		about.Set("oneOf", titledChoices(choices))
+	default:
+		about.Set("enum", value.Must(texts))
+		about.Set("enumNames", value.Must(labels))
+	}
+}
+
+func titledChoices(choices []schema.Choice) value.Value {
+	var all []value.Value
+	for _, choice := range choices {
+		all = append(all, value.OfMap(value.Pairs("const", choice.Value.PlainText(), "title", choice.Label)))
+	}
+	return value.OfList(all...)
+}
+
+// fieldNames returns the names of the fields of a form: address_street for /address/street, the pointer for two of one name, and value for
+// a value without a name.
+func fieldNames(fields []journal.FormField) []string {
+	names, taken := make([]string, len(fields)), map[string]int{}
+	for i, field := range fields {
+		var parts []string
+		for part := range strings.SplitSeq(strings.TrimPrefix(field.Pointer, "/"), "/") {
+			parts = append(parts, value.Unescape(part))
+		}
+		names[i] = strings.Join(parts, "_")
+		if names[i] == "" {
+			names[i] = "value"
+		}
+		taken[names[i]]++
+	}
+	for i, field := range fields {
+		if taken[names[i]] > 1 {
+			names[i] = field.Pointer
+		}
+	}
+	return names
+}
+
+// filledFields returns the fields of a form with what the user has filled in.
+func filledFields(w journal.WaitingFor, content map[string]any) ([]scheduler.Answer, error) {
+	text, err := json.Marshal(content) // whole numbers are such again
+	given, parseErr := value.ParseJSON(text)
+	if err := errors.Join(err, parseErr); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	fields := w.FormFields()
+	var filled []scheduler.Answer
+	for i, name := range fieldNames(fields) {
+		v, _ := given.Get(name)
+		filled = append(filled, scheduler.Answer{Step: w.Step, Pointer: fields[i].Pointer, Value: v})
+	}
+	return filled, nil
 }

@@ -151,6 +151,7 @@ func (a *API) newServer(by Caller) *sdk.Server {
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 	})
 	c := &client{api: a, by: by, server: server}
+	server.AddSendingMiddleware(sendForms)
 	server.AddReceivingMiddleware(c.hideFolders, c.interceptMethods)
 	c.addResources()
 	return server

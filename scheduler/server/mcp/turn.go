@@ -26,10 +26,14 @@ type turn struct {
 	// steps is how many steps the flow has; done are those that are over.
 	steps int
 	done  map[string]bool
+	// refused has, by step, why fields of a form did not fit; declined are the forms that the user leaves for later.
+	refused  map[string]string
+	declined map[string]bool
+	futile   int // forms in turn that brought nothing
 }
 
 func (c *client) newTurn(r *sdk.CallToolRequest) *turn {
-	return &turn{client: c, request: r, done: map[string]bool{}}
+	return &turn{client: c, request: r, done: map[string]bool{}, declined: map[string]bool{}}
 }
 
 // runFlow starts a run of a flow, or goes on with the one that the client has answered.
@@ -127,7 +131,7 @@ func (t *turn) finishTurn(ctx context.Context) (*sdk.CallToolResult, error) {
 	case journal.RunFinished:
 		return t.runResult(state.State, "outputs", t.api.options.Service.ReadableOutputs(details.Flow, t.run, state.Outputs)), nil
 	case journal.RunWaiting:
-		return t.askUser(ctx, details, "")
+		return t.askUser(ctx, details)
 	case journal.RunFailed:
 		result := t.runResult(state.State, "error", value.Must(t.api.options.Service.FailureOf(details)))
 		result.IsError = true

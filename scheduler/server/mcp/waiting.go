@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"crypto/hmac"
-	"encoding/json"
 	"errors"
 	"net/url"
 	"strings"
@@ -24,13 +23,15 @@ const (
 	urlMode  = "url"
 )
 
+// maxFutile bounds how often a user is asked in one call whose answers bring nothing: a client may answer by itself.
+const maxFutile = 5
+
 // askUser asks the user for what the run waits for, a form for each step, and goes on with the
-// answers. why is what was wrong with answers. Where the client cannot ask, the result has
-// what the run waits for.
-func (t *turn) askUser(ctx context.Context, details *service.RunDetails, why string) (*sdk.CallToolResult, error) {
-	forms := t.userForms(details, why)
-	if len(forms) == 0 {
-		return t.waitingResult(details.State, why), nil
+// answers. Where the client cannot ask, the result has what the run waits for.
+func (t *turn) askUser(ctx context.Context, details *service.RunDetails) (*sdk.CallToolResult, error) {
+	forms := t.userForms(details)
+	if len(forms) == 0 || t.futile > maxFutile {
+		return t.waitingResult(details.State), nil
 	}
 	if t.request.ProtocolVersion() >= statelessSince {
 		requests := sdk.InputRequestMap{}
@@ -45,12 +46,13 @@ func (t *turn) askUser(ctx context.Context, details *service.RunDetails, why str
 		if form == nil {
 			continue
 		}
-		response, err := t.request.Session.Elicit(ctx, form)
+		response, err := t.elicit(ctx, form)
 		if ctx.Err() != nil {
 			return t.leaveRun(ctx)
 		}
-		if err != nil { // a client that cannot after all, or values that do not fit the form
-			return t.waitingResult(details.State, err.Error()), nil
+		if err != nil { // a client that cannot after all, or that judges values by itself
+			t.api.options.Log.Warn("the client has not shown a form", "run", t.run, "step", w.Step, "error", err)
+			return t.waitingResult(details.State), nil
 		}
 		responses[w.Step] = response
 	}
@@ -58,13 +60,11 @@ func (t *turn) askUser(ctx context.Context, details *service.RunDetails, why str
 }
 
 // waitingResult answers with what the run waits for.
-func (t *turn) waitingResult(state *journal.RunState, why string) *sdk.CallToolResult {
+func (t *turn) waitingResult(state *journal.RunState) *sdk.CallToolResult {
 	doc := value.Pairs("run", t.run, "state", string(state.State), "waiting", value.Must(state.Waiting))
 	if len(state.Waiting) > 0 {
-		doc.Set("question", value.OfString(state.Waiting[0].Question))
-	}
-	if why != "" {
-		doc.Set("error", value.OfMap(value.Pairs("kind", string(calls.Invalid), "message", why)))
+		first := state.Waiting[0]
+		doc.Set("question", value.OfString(strings.TrimSpace(t.refused[first.Step]+"\n"+first.Question)))
 	}
 	return documentResult(value.OfMap(doc))
 }
@@ -94,43 +94,81 @@ func (t *turn) continueRequest(ctx context.Context) (*sdk.CallToolResult, error)
 // applyForms answers the run with what the user has put into forms.
 func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, responses sdk.InputResponseMap) (*sdk.CallToolResult, error) {
 	waiting := details.State.Waiting
-	given, elsewhere := value.NewMap(len(responses)), false
+	forms := t.userForms(details)
+	t.refused = map[string]string{}
+	request := service.FormRequest{Run: t.run, Wait: service.SlotWait}
+	elsewhere := false
 	for _, w := range waiting {
 		response, _ := responses[w.Step].(*sdk.ElicitResult)
-		if response == nil || response.Action != accepted {
-			continue
-		}
-		if response.Content == nil {
+		form := forms[w.Step]
+		switch {
+		case response == nil || form == nil:
+		case response.Action != accepted:
+			t.declined[w.Step] = true
+		case form.Mode == urlMode:
 			elsewhere = true // on the page of the form
-			continue
+		default:
+			fields, err := filledFields(w, response.Content)
+			if err != nil {
+				return failureResult(err, t.run), nil
+			}
+			request.Fields = append(request.Fields, fields...)
 		}
-		text, err := json.Marshal(response.Content) // whole numbers are such again
-		values, parseErr := value.ParseJSON(text)
-		if err := errors.Join(err, parseErr); err != nil {
-			return failureResult(calls.Errorf(calls.Invalid, "%w", err), t.run), nil
-		}
-		given.Set(w.Step, withoutEmpty(values, w))
 	}
-	if given.Len() > 0 {
-		answers, err := answersOf(given, waiting)
-		if err != nil {
-			return t.askUser(ctx, details, t.api.options.Service.UnfitAnswers(details, answers))
-		}
-		return t.resumeRun(ctx, details, answers)
-	}
-	if elsewhere { // on the page of the run's form
+	switch {
+	case len(request.Fields) > 0:
+		return t.answerForm(ctx, request)
+	case elsewhere:
 		return t.followAnswers(ctx, details.State.LastSeq)
 	}
-	return t.waitingResult(details.State, ""), nil // the user does not want to answer now
+	return t.waitingResult(details.State), nil // the user does not want to answer now
+}
+
+// answerForm answers the run with the fields that the user has filled in, and asks again for those that do not fit.
+func (t *turn) answerForm(ctx context.Context, request service.FormRequest) (*sdk.CallToolResult, error) {
+	reply, err := t.api.options.Dispatcher.AnswerForm(ctx, t.by.Principal, request)
+	var over *service.NotWaitingError
+	if errors.As(err, &over) { // someone else has answered
+		return t.finishTurn(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		return failureResult(err, t.run), nil
+	}
+	if ctx.Err() != nil {
+		return t.leaveRun(ctx)
+	}
+	for _, one := range reply.Refused {
+		t.refused[one.Step] = strings.TrimSpace(t.refused[one.Step] + "\n" + one.Text)
+	}
+	switch reply.State {
+	case journal.RunRunning:
+		t.futile = 0
+		return t.followAnswers(ctx, reply.After)
+	case journal.RunCancelled:
+		result := t.runResult(reply.State, "text", value.OfString(reply.Text))
+		result.IsError = true
+		return result, nil
+	}
+	t.futile++
+	return t.finishTurn(ctx)
 }
 
 // resumeRun goes on with a run with answers that fit.
 func (t *turn) resumeRun(ctx context.Context, details *service.RunDetails, answers []scheduler.Answer) (*sdk.CallToolResult, error) {
 	err := t.api.options.Dispatcher.Resume(ctx, t.by.Principal, t.run, service.ResumeWith{Answers: answers, Wait: service.SlotWait})
 	if err != nil && ctx.Err() == nil {
-		return failureResult(err, t.run), nil
+		return t.unfitResult(details, answers, err), nil
 	}
 	return t.followAnswers(ctx, details.State.LastSeq)
+}
+
+// unfitResult answers where values do not fit, in the words of the run.
+func (t *turn) unfitResult(details *service.RunDetails, answers []scheduler.Answer, err error) *sdk.CallToolResult {
+	why := t.api.options.Service.UnfitAnswers(details, answers)
+	if why == "" || calls.KindOf(err) != calls.Invalid {
+		return failureResult(err, t.run)
+	}
+	return failureResult(calls.Errorf(calls.Invalid, "%s", why), t.run)
 }
 
 // answerRun is the tool answer_run.
@@ -174,7 +212,7 @@ func (t *turn) answerRun(ctx context.Context) (*sdk.CallToolResult, error) {
 		err = scheduler.CheckAnswers(answers, details.State.Waiting)
 	}
 	if err != nil {
-		return failureResult(err, t.run), nil
+		return t.unfitResult(details, answers, err), nil
 	}
 	return t.resumeRun(ctx, details, answers)
 }
@@ -198,8 +236,8 @@ func (t *turn) replyToRun(ctx context.Context, details *service.RunDetails, mess
 	return t.followAnswers(ctx, details.State.LastSeq)
 }
 
-// userForms returns what the client can ask the user for, by step.
-func (t *turn) userForms(details *service.RunDetails, why string) map[string]*sdk.ElicitParams {
+// userForms returns what the client can ask the user for, by step, without the forms that the user has declined.
+func (t *turn) userForms(details *service.RunDetails) map[string]*sdk.ElicitParams {
 	forms := map[string]*sdk.ElicitParams{}
 	capabilities := t.request.ClientCapabilities()
 	if capabilities == nil || capabilities.Elicitation == nil {
@@ -209,10 +247,15 @@ func (t *turn) userForms(details *service.RunDetails, why string) map[string]*sd
 	hasURL := capabilities.Elicitation.URL != nil && t.by.Address != ""
 	hasForm := capabilities.Elicitation.Form != nil || capabilities.Elicitation.URL == nil
 	for _, w := range details.State.Waiting {
-		questions, labels := t.api.options.Service.FormOf(details, w)
-		message := strings.TrimSpace(why + "\n" + questions)
-		schema, isFlat := formSchema(w, labels)
-		if isFlat && hasForm {
+		fields := w.FormFields()
+		if t.declined[w.Step] || len(fields) == 0 {
+			continue
+		}
+		questions, labels := t.api.options.Service.FormOf(details, w, fields)
+		message := strings.TrimSpace(t.refused[w.Step] + "\n" + questions)
+		schema, isSimple := formSchema(fields, labels, t.request.ProtocolVersion() >= listsSince)
+		isForm := hasForm && (isSimple || !hasURL)
+		if isForm {
 			forms[w.Step] = &sdk.ElicitParams{Mode: formMode, Message: message, RequestedSchema: schema}
 		} else if hasURL {
 			forms[w.Step] = &sdk.ElicitParams{
@@ -221,4 +264,29 @@ func (t *turn) userForms(details *service.RunDetails, why string) map[string]*sd
 		}
 	}
 	return forms
+}
+
+// elicit asks the client, and returns what the user has filled in as it is: the library would judge it by the schema of the
+// form, in words of its own. The schema is put into the request behind its back.
+func (t *turn) elicit(ctx context.Context, form *sdk.ElicitParams) (*sdk.ElicitResult, error) {
+	bare := *form
+	bare.RequestedSchema = nil
+	return t.request.Session.Elicit(context.WithValue(ctx, formKey{}, form), &bare)
+}
+
+// formKey is the key of the form that [turn.elicit] sends.
+type formKey struct{}
+
+// sendForms is the middleware that sends the form of a context.
+func sendForms(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		form, isForm := ctx.Value(formKey{}).(*sdk.ElicitParams)
+		asked, isAsked := r.(*sdk.ServerRequest[sdk.Params])
+		if isForm && isAsked {
+			whole := *asked
+			whole.Params = form
+			r = &whole
+		}
+		return next(ctx, method, r)
+	}
 }
