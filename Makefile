@@ -33,8 +33,8 @@ export GOFLAGS     := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS 2>
 # linked for all, and each use of a map is then taken for a race.
 UNWATCHED := modernc.org/... github.com/santhosh-tekuri/... go/...
 # What the tests themselves build is compiled as everything else.
-RACE      := $(if $(shell command -v gcc || command -v clang),-race $(UNWATCHED:%='-gcflags=%=-race=false') -exec 'env CGO_ENABLED=0',)
-race stress test-slow: export CGO_ENABLED := $(if $(RACE),1,0)
+RACE      := $(if $(shell command -v gcc || command -v clang),-race $(UNWATCHED:%='-gcflags=%=-race=false -dwarf=false') -exec 'env CGO_ENABLED=0',)
+race stress: export CGO_ENABLED := $(if $(RACE),1,0)
 # At its end a program under the race detector sleeps, by default for a second.
 export GORACE ?= atexit_sleep_ms=10
 # No package may run longer than 20 minutes: a machine that is busy needs more than the ten of go test.
@@ -44,18 +44,21 @@ TESTFLAGS := -timeout 20m -ldflags='-s -w' -vet=off
 # How long each fuzz target runs: a time, or a count like 5000x (before Go 1.27 a time that
 # runs out can fail a sound target with "context deadline exceeded", go.dev/issue/75804).
 FUZZTIME ?= 1m
-# Targets of which each run opens a store, which takes some 20 ms, and how long they run.
-STORE_FUZZ     := FuzzImport FuzzImportLines
-STORE_FUZZTIME ?= $(FUZZTIME)
+# Targets of which each run opens a store or writes files, which takes some 20 ms, and how long they run.
+SLOW_FUZZ     := FuzzImport FuzzImportLines FuzzDataset
+SLOW_FUZZTIME ?= $(FUZZTIME)
+# make fuzz counts coverage in this module and in the parsers that it gives texts to.
+COUNTED := $(MODULE)/... go.yaml.in/... github.com/flosch/... github.com/santhosh-tekuri/...
 # What make stress runs, and how often.
 PKG   ?= ./calls/agent
 TIMES ?= 20
 # Newer ones want Go 1.27, or modules that the proxy withholds.
 GORELEASER_VERSION := v2.15.1
 GORELEASER         := $(TOOLS)/goreleaser-$(GORELEASER_VERSION)
-# Packages that start goroutines or guard memory that they share, and those with slow tests: make race runs these.
-CONCURRENT = $(shell git grep -lE '^\s*go (func|[a-z])|errgroup|\bsync\.(Mutex|RWMutex|WaitGroup|Map|Cond|Pool)|\batomic\.' -- '*.go' ':!*_test.go' ':!test' $(TEMPORAL:%=':!%') | xargs -n1 dirname) \
-             $(shell git grep -l 'scheduler/test/slow"' -- '*_test.go' | xargs -n1 dirname)
+# make race runs the packages that start goroutines, themselves or in their tests: with one goroutine the detector
+# finds nothing. The command is left out: it links everything, and its parts are here.
+CONCURRENT = $(sort $(shell git grep -lE '^\s*go (func|[a-z])|\.Go\W|(llm|journal|memory)test\.Run' -- '*.go' \
+             ':!cmd' ':!test' ':!plugins/examples' $(TEMPORAL:%=':!%') | xargs -n1 dirname))
 # Each of these trees must have that share of its statements covered by tests.
 COVERED   := scheduler calls llm/prompt
 COVER_MIN := 85
@@ -70,7 +73,7 @@ UI      := scheduler/web/ui
 HAS_NODE = node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
 
 .PHONY: help run build build-temporal install web test-web test race test-slow test-temporal cluster bench-cluster stress lint fmt generate check bench fuzz chaos soak cover \
-        check-start check-code check-tests check-fuzz check-fmt check-platforms check-generate check-modules check-nested install-lint release release-snapshot
+        check-start check-code check-fuzz check-stores check-fmt check-platforms check-generate check-modules check-nested install-lint release release-snapshot
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -99,16 +102,20 @@ test-web: build ## Test the page in a browser (needs Node 20.19 and chromium-hea
 	@[ -d $(UI)/node_modules ] || (cd $(UI) && npm ci)
 	cd $(UI) && npm test
 
-test: ## Run the tests (make race runs them under the race detector)
+test: ## Run the tests
 	go test $(TESTFLAGS) ./...
 
-race: ## Run the tests of packages with goroutines under the race detector, the slow ones too
+race: ## Run the tests of packages with goroutines under the race detector
 	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
-	SLOW_TESTS=1 go test $(RACE) $(TESTFLAGS) $(sort $(CONCURRENT:%=./%)) ./plugins/...
+	go test $(RACE) $(TESTFLAGS) $(CONCURRENT:%=./%)
 
-test-slow: race ## Run the slow tests too: those that build plugins, kill processes, use other clients or other stores
-	SCHEDULER_TEST_JOURNAL=postgres go test $(RACE) $(TESTFLAGS) ./scheduler -rapid.checks=20
-	@for dir in test/clients test/openapi test/bench/tokens; do CGO_ENABLED=0 go -C "$$dir" test ./...; done
+test-slow: export SLOW_TESTS := 1
+test-slow: test check-stores ## Run the slow tests too: those that build plugins, kill processes, use other clients or other stores
+
+# The engine over a journal in Postgres, and clients that are modules of their own.
+check-stores:
+	SCHEDULER_TEST_JOURNAL=postgres go test $(TESTFLAGS) ./scheduler -rapid.checks=20
+	@for dir in test/clients test/openapi test/bench/tokens; do go -C "$$dir" test $(TESTFLAGS) ./...; done
 
 test-temporal: ## Run the tests of the second program, for runs on Temporal
 	@for dir in $(TEMPORAL); do echo "$$dir:"; go -C "$$dir" test $(TESTFLAGS) ./...; done
@@ -132,28 +139,29 @@ generate: ## Write the generated files again, the built page among them where No
 	go generate ./...
 	@if $(HAS_NODE); then $(MAKE) web; else echo 'SKIPPED: scheduler/web/dist is not built again, for lack of Node 20.19 or newer' >&2; fi
 
-check: check-start check-code check-tests check-fuzz ## All that must hold before a merge, but for make test-slow
+check: check-start check-code check-platforms cover check-fuzz ## All that must hold before a merge, but for make test-slow and make race
 
 # The program is built before the tests that run it, whose time would count towards theirs. .ci/run runs
-# check-code, which compiles, beside check-tests, which waits much.
+# check-code, which compiles, beside the tests, which wait much.
 check-start: check-fmt check-modules build check-generate
-check-code: lint check-platforms check-nested test-temporal
-check-tests: cover
+check-code: lint check-nested test-temporal
 check-fuzz:
-	@$(MAKE) fuzz FUZZTIME=5000x STORE_FUZZTIME=300x
+	@$(MAKE) fuzz FUZZTIME=5000x SLOW_FUZZTIME=300x
 
 bench: ## Run the benchmarks and print the ratios
 	go test -run '^$$' -bench . -benchmem ./...
 	@for dir in $(filter-out $(HEAVY),$(NESTED)); do echo "$$dir:"; (cd "$$dir" && go test -run '^$$' -bench . -benchmem -v ./...); done
 
+# One binary for each package serves all its targets. Counting in the standard library and in SQLite, as go test -fuzz
+# does, takes most of the time and guides little: these are compiled as for every other test.
+fuzz: export FUZZTIME := $(FUZZTIME)
+fuzz: export SLOW_FUZZ := $(SLOW_FUZZ)
+fuzz: export SLOW_FUZZTIME := $(SLOW_FUZZTIME)
 fuzz: ## Fuzz every target for FUZZTIME (1m)
-	@git grep -hoE --untracked '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | sort | uniq -d | sed 's/^func /two fuzz targets are called /'
-	@git grep -oE --untracked '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | sed -E 's|/[^/]*:func | |' | \
-	while read -r dir target; do \
-		time=$(FUZZTIME); [[ " $(STORE_FUZZ) " != *" $$target "* ]] || time=$(STORE_FUZZTIME); \
-		echo "$$target $$time ./$$dir"; \
-	done | xargs -P $$(getconf _NPROCESSORS_ONLN) -L1 bash -c 'echo "fuzzing $$0 in $$2 for $$1"; \
-		go -C "$$2" test -run "^\$$" -fuzz "^$$0\$$" -fuzztime "$$1" -fuzzminimizetime 10x -parallel 1 . < /dev/null'
+	@dirs=" $$(git grep -lE --untracked '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u | tr '\n' ' ')"; \
+	fuzz() { go -C "$$1" test $(TESTFLAGS) -timeout 0 -count=1 -run '^Fuzz' -exec '$(CURDIR)/.ci/fuzz' $(COUNTED:%='-gcflags=%=-d=libfuzzer -dwarf=false') "$${@:2}"; }; \
+	for dir in $(NESTED); do [[ "$$dirs" != *" $$dir "* ]] || { fuzz "$$dir" .; dirs=$${dirs/ $$dir / }; }; done; \
+	fuzz . $$(printf './%s ' $$dirs)
 
 chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end, a server SERVER_KILLS (100) times under load, and a memory store KILL_ROUNDS (25) times in up to KILL_SAVES (10000) saves
 	CHAOS_ROUNDS=$(or $(CHAOS_ROUNDS),100) go test -count=1 -timeout 60m -v ./test/chaos
