@@ -67,6 +67,9 @@ type Info struct {
 	// UsesLLM reports whether Exec asks the model. With LLMOptional it does so only for some
 	// parameters, and works without a model for others.
 	UsesLLM, LLMOptional bool
+	// Operation is the name of the call's work in OpenTelemetry's conventions for generative AI, such as chat or invoke_agent,
+	// for its spans and metrics; "" is a step like any other.
+	Operation string
 	// FromModel names members of the output that the model has written.
 	FromModel []string
 	// OmitsUnknown reports whether the output of a call that asks the model has values only, as that of slot: what the
@@ -166,10 +169,9 @@ type Definition struct {
 	// In params, null stands for what holds a template. A call that asks no model says what its output
 	// needs of the model that gets it, such as images. nil: nothing.
 	Needs func(params value.Value) []string
-	// Tools returns the names of the tools that the model gets with these parameters, for the
-	// prompt that tells it of them. In params, null stands for what holds a template; tools that
-	// only the run knows are left out. nil: the call offers none.
-	Tools func(params value.Value) []string
+	// Tools returns the tools that the model gets with these parameters. In params, null stands for values that hold
+	// a template; tools that only the run knows are left out, and isWhole is false then. nil: the call offers none.
+	Tools func(params value.Value) (tools []Tool, isWhole bool)
 	// Runs returns the calls and flows that it runs inside its step, as far as params tell:
 	// lint checks these too. In params, null stands for what holds a template. nil: it
 	// runs none that it is given by name.

@@ -111,6 +111,15 @@ func (r *Registry) Call(name string) (Definition, bool) {
 	return r.Confine(d), ok
 }
 
+// OperationOf returns [Info.Operation] of a call, "" also for one that is not there.
+func (r *Registry) OperationOf(call string) string {
+	def, ok := r.Call(call)
+	if !ok {
+		return ""
+	}
+	return def.Info.Operation
+}
+
 // CallNames lists the calls, sorted.
 func (r *Registry) CallNames() []string {
 	if r == nil {

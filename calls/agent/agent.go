@@ -40,6 +40,7 @@ func Definition() calls.Definition {
 			Zh: "让模型使用工具（流程、调用、HTTP 请求、工作目录中的文件与技能）直到得出答案。",
 		},
 		UsesLLM:   true,
+		Operation: "invoke_agent",
 		FromModel: []string{"text", "json", "messages", "rounds"},
 		Examples: []calls.Example{{
 			Title: "An agent that may read a workspace",
@@ -64,7 +65,7 @@ max_rounds: 5
 	}
 	def.Info.Check = checkParams
 	def.Runs = inside
-	def.Tools = toolNames
+	def.Tools = listTools
 	def.Needs = func(params value.Value) (needs []string) {
 		_, hasTools := params.Get("tools")
 		if _, hasWorkspace := params.Get("workspace"); hasTools || hasWorkspace {

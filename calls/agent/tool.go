@@ -71,6 +71,7 @@ type toolPlan struct {
 }
 
 const (
+	callFlow = "flow"
 	callHTTP = "http"
 	callMCP  = "mcp." // the names of tools of MCP servers begin with it
 )
@@ -111,24 +112,6 @@ func (p Params) toolPlans() (plans []toolPlan) {
 	return plans
 }
 
-// toolNames returns the names of the tools that the parameters write out, with those of the
-// workspace.
-func toolNames(params value.Value) (names []string) {
-	var p Params
-	if value.Decode(params, &p) != nil {
-		return nil
-	}
-	if p.Workspace != "" {
-		names = append(names, calls.ReadFileTool)
-	}
-	for _, t := range p.toolPlans() {
-		if toolName().MatchString(t.name) {
-			names = append(names, t.name)
-		}
-	}
-	return names
-}
-
 var toolName = value.CompileLater(`^[A-Za-z0-9_-]{1,64}$`)
 
 // check refuses a tool that providers or prudence do not allow.
@@ -139,7 +122,7 @@ func (t toolPlan) check() error {
 	case !toolName().MatchString(t.name):
 		return calls.Errorf(calls.Invalid, "%q is not a valid tool name", t.name).
 			WithHint("give it a name of at most 64 letters, digits, - and _")
-	case t.call == "flow":
+	case t.call == callFlow:
 		return calls.Errorf(calls.Invalid, "a model must not choose any flow").WithHint("list the flow under tools.flows")
 	case t.call == "agent":
 		return calls.Errorf(calls.Invalid, "a model must not choose the tools of an agent").

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -70,6 +71,7 @@ func Definition() calls.Definition {
 		Messages:  []string{"messages"},
 		OnlyWith:  map[string]string{"json": "response_schema"},
 		UsesLLM:   true,
+		Operation: "chat",
 		FromModel: []string{"text", "json"},
 		Examples: []calls.Example{
 			{
@@ -94,7 +96,7 @@ response_schema:
 	def.Lint = lintParams
 	def.Needs = abilities
 	def.Info.Check = checkParams
-	def.Tools = toolNames
+	def.Tools = listTools
 	def.OutputFor = func(output, params value.Value) value.Value {
 		if answer, _ := params.Get("response_schema"); answer.Kind() == value.Object {
 			return schema.WithProperty(output, "json", answer)
@@ -344,14 +346,17 @@ func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, 
 	return out, nil
 }
 
-// toolNames returns the names of the tools that the parameters write out.
-func toolNames(params value.Value) (names []string) {
-	tools, _ := params.Get("tools")
-	for _, tool := range tools.List() {
+// listTools returns the tools that the parameters write out: who asked runs them.
+func listTools(params value.Value) (tools []calls.Tool, isWhole bool) {
+	list, hasTools := params.Get("tools")
+	isWhole = !hasTools || !list.IsNull()
+	for i, tool := range list.List() {
 		v, _ := tool.At("/function/name")
-		if name, ok := v.Str(); ok {
-			names = append(names, name)
+		name, ok := v.Str()
+		isWhole = isWhole && ok
+		if ok {
+			tools = append(tools, calls.Tool{Name: name, Pointer: "/tools/" + strconv.Itoa(i)})
 		}
 	}
-	return names
+	return tools, isWhole
 }

@@ -2,7 +2,6 @@ package explain_test
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/scripted"
-	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
@@ -84,32 +82,5 @@ func TestOriginsOfComputedText(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// Tools have the names that the model sees, and tell what they run.
-func TestToolsOf(t *testing.T) {
-	for params, want := range map[string]string{
-		`{}`:            "[] true",
-		`{tools: null}`: "[] false",
-		`{tools: {}}`:   "[] true",
-		`{tools: {flows: [{path: "a/place order.yaml"}, {path: 'sub\pay.yaml'}, {path: b.yaml, name: buy}]}}`: "[{place_order flow /tools/flows/0} {pay flow /tools/flows/1} {buy flow /tools/flows/2}] true",
-		`{tools: {calls: [{call: shop.order}, {call: template, name: greet}]}}`:                               "[{shop_order shop.order /tools/calls/0} {greet template /tools/calls/1}] true",
-		`{tools: {http: [{with: {operation: "get price/v1"}}, {name: stock, with: {url: "https://a.b"}}]}}`:   "[{get_price_v1 http /tools/http/0} {stock http /tools/http/1}] true",
-		`{tools: {mcp: [{server: git.hub, tools: [search.issues, read]}]}}`:                                   "[{git_hub_search_issues mcp.git.hub.search.issues /tools/mcp/0} {git_hub_read mcp.git.hub.read /tools/mcp/0}] true",
-		`{tools: {mcp: [{server: github, tools: [null]}], calls: [{call: template}]}}`:                        "[{template template /tools/calls/0}] false",
-		`{tools: {calls: [{call: template, name: null}]}}`:                                                    "[] false",
-		`{tools: {calls: null}}`: "[] false",
-		`{tools: [{type: function, function: {name: price}}, {type: function, function: null}]}`: "[{price  /tools/0}] false",
-	} {
-		v, err := yaml.ParseValue([]byte(params))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tools, isWhole := explain.ToolsOf(v)
-		got := fmt.Sprint(tools, isWhole)
-		if got != want {
-			t.Errorf("%s: %s, not %s", params, got, want)
-		}
 	}
 }

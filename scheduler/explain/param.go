@@ -151,7 +151,7 @@ func (x *explainer) explainOfTool(at site, pointer, text string, hops int) []Pie
 	}
 	name, _ := textAt(use.Params, "name")
 	agent := site{at.frame, x.agentStep(at.step), x.record.Step(journal.OuterPath(use.ID))}
-	tool, ok := toolOf(agent.got, name)
+	tool, ok := toolOf(agent, name)
 	if !ok {
 		return withPossible(singlePiece(text, maker), anywhere)
 	}

@@ -70,29 +70,27 @@ func (l *pathLister) addStep(s *flow.Step, path string) {
 	switch {
 	case s.Sub != nil:
 		l.addFlow(s.Sub, path+"/")
-	case s.Call == "agent":
-		l.addAgent(s, path+"/")
+	case s.Def.Tools != nil && !s.Def.Info.NoSubsteps:
+		l.addTools(s, path+"/")
 	default:
 		l.addSubsteps(s.Call, path+"/")
 	}
 }
 
-// addAgent adds the rounds of an agent, the uses of its tools, and what these run.
-func (l *pathLister) addAgent(s *flow.Step, prefix string) {
+// addTools adds the rounds of a call that works with tools, the uses of these, and the steps that they run.
+func (l *pathLister) addTools(s *flow.Step, prefix string) {
 	l.add(prefix + calls.RoundSubstep + "-" + anyNumber)
 	with := s.With.Written()
-	tools, isWhole := ToolsOf(with)
+	tools, isWhole := s.Def.Tools(with)
 	if with.IsNull() || !isWhole {
 		l.add(prefix + string(anyText))
-	}
-	if _, hasFiles := with.Get("workspace"); hasFiles {
-		for _, name := range WorkspaceTools() {
-			l.add(prefix + name + "-" + anyNumber)
-		}
 	}
 	for _, t := range tools {
 		use := prefix + calls.ToolSubstep(t.Name) + "-" + anyNumber
 		l.add(use)
+		if t.IsOwn {
+			continue
+		}
 		if t.Call == "" {
 			l.add(use + "/" + string(anyText))
 			continue

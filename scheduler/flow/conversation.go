@@ -81,7 +81,7 @@ func (u *unit) toolsAfter(id string) (names []string) {
 		var found []string
 		switch {
 		case s.Def.Tools != nil:
-			found = s.Def.Tools(s.With.Written())
+			found = sureTools(s.Def.Tools(s.With.Written()))
 		case s.known && len(s.Def.Info.Messages) > 0:
 			found = u.toolsAfter(s.ID)
 		}
@@ -89,6 +89,16 @@ func (u *unit) toolsAfter(id string) (names []string) {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
+		}
+	}
+	return names
+}
+
+// sureTools returns the names of the tools that every run has.
+func sureTools(tools []calls.Tool, _ bool) (names []string) {
+	for _, t := range tools {
+		if !t.Maybe {
+			names = append(names, t.Name)
 		}
 	}
 	return names

@@ -110,7 +110,7 @@ func newObserver(t *testing.T, content bool) (*telemetry.Observer, *otlpReceiver
 	at := httptest.NewServer(receiver)
 	t.Cleanup(at.Close)
 	observer, err := telemetry.New(telemetry.Options{
-		Version: "test", Log: slog.New(slog.NewTextHandler(sentLog{t}, nil)),
+		Version: "test", OperationOf: func(call string) string { return map[string]string{"chat": "chat", "agent": "invoke_agent"}[call] }, Log: slog.New(slog.NewTextHandler(sentLog{t}, nil)),
 		Traces: telemetry.Traces{Endpoint: at.URL, Headers: map[string]string{"authorization": "key-of-the-collector"}, Content: content},
 	})
 	if err != nil {

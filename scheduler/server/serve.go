@@ -43,7 +43,7 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	if o.Telemetry == nil {
-		own, err := telemetry.New(telemetry.Options{Version: o.Version})
+		own, err := telemetry.New(telemetry.Options{Version: o.Version, OperationOf: o.Service.OperationOf})
 		if err != nil {
 			return nil, err
 		}

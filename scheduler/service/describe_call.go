@@ -131,6 +131,15 @@ func (s *Service) FlowSchema() (value.Value, error) {
 	return flow.EditorSchema(loader.Registry, loader.Providers...), nil
 }
 
+// OperationOf returns [calls.Info.Operation] of a call, "" also for one that is not there.
+func (s *Service) OperationOf(call string) string {
+	def, err := s.CallDefinition(call)
+	if err != nil {
+		return ""
+	}
+	return def.Info.Operation
+}
+
 // CallDefinition returns a call that can be used. The error of an unknown one is of kind
 // NotFound.
 func (s *Service) CallDefinition(name string) (calls.Definition, error) {

@@ -28,6 +28,7 @@ type metrics struct {
 	commitSeconds prometheus.Histogram
 	modelTokens   *prometheus.HistogramVec
 	modelSeconds  *prometheus.HistogramVec
+	operationOf   func(call string) string
 }
 
 // The buckets: steps take from a millisecond to minutes, tokens grow by fours as the semantic
@@ -38,11 +39,12 @@ var (
 	tokenBuckets    = prometheus.ExponentialBuckets(1, 4, 14)
 )
 
-func newMetrics(registry *prometheus.Registry, version string) *metrics {
+func newMetrics(registry *prometheus.Registry, version string, operationOf func(call string) string) *metrics {
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	m := &metrics{
+		operationOf: operationOf,
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scheduler_runs_total", Help: "Runs that came to a state in this process: finished, failed, cancelled or waiting.",
 		}, []string{"flow", "state", "origin"}),
@@ -89,7 +91,7 @@ func (m *metrics) observe(run Run, e *journal.Event, fresh llm.Usage) {
 	provider, model := data.LLM.Provider, data.LLM.Model
 	m.modelTokens.WithLabelValues(provider, model, "input").Observe(float64(fresh.InputTokens))
 	m.modelTokens.WithLabelValues(provider, model, "output").Observe(float64(fresh.OutputTokens))
-	m.modelSeconds.WithLabelValues(provider, model, operationOf(call)).Observe(seconds)
+	m.modelSeconds.WithLabelValues(provider, model, m.operationOf(call)).Observe(seconds)
 }
 
 // observeFlow counts what ends the run in this process.

@@ -41,6 +41,7 @@ const maxContent = 32 << 10
 // goroutine that carries the run out uses it.
 type runTrace struct {
 	tracer           oteltrace.Tracer
+	operationOf      func(call string) string
 	content          bool // spans have the inputs and outputs of steps
 	id, flow, origin string
 	root             oteltrace.Span // nil before the first event
@@ -125,8 +126,8 @@ func (r *runTrace) startStep(path string, e *journal.Event) {
 		}
 	}
 	call := e.Data.Call
-	ctx, span := r.tracer.Start(parent, spanName(path, call, ""), oteltrace.WithTimestamp(e.Time), oteltrace.WithAttributes(
-		semconv.GenAIOperationNameKey.String(operationOf(call)), keyRun.String(r.id), keyStep.String(path), keyCall.String(call)))
+	ctx, span := r.tracer.Start(parent, r.spanName(path, call, ""), oteltrace.WithTimestamp(e.Time), oteltrace.WithAttributes(
+		semconv.GenAIOperationNameKey.String(r.operationOf(call)), keyRun.String(r.id), keyStep.String(path), keyCall.String(call)))
 	r.steps[path] = &stepSpan{span, ctx, call}
 }
 
@@ -138,7 +139,7 @@ func (r *runTrace) endStep(path string, e *journal.Event) {
 	}
 	r.endInner(path, e.Time)
 	delete(r.steps, path)
-	addModel(open, path, e.Data)
+	r.addModel(open, path, e.Data)
 	r.addContentTo(open, keyOutput, e.Data.Output)
 	setError(open.span, e.Data.Error)
 	open.span.End(oteltrace.WithTimestamp(e.Time))
@@ -177,11 +178,11 @@ func (r *runTrace) end(at time.Time) {
 }
 
 // addModel sets what is known of the model that a step asked.
-func addModel(open *stepSpan, path string, data *journal.Data) {
+func (r *runTrace) addModel(open *stepSpan, path string, data *journal.Data) {
 	if data.LLM == nil {
 		return
 	}
-	open.span.SetName(spanName(path, open.call, data.LLM.Model))
+	open.span.SetName(r.spanName(path, open.call, data.LLM.Model))
 	open.span.SetAttributes(semconv.GenAIProviderNameKey.String(data.LLM.Provider), semconv.GenAIRequestModelKey.String(data.LLM.Model))
 	if data.Usage != nil {
 		open.span.SetAttributes(usageAttributes(*data.Usage)...)
@@ -235,30 +236,20 @@ func (r *runTrace) addContentTo(open *stepSpan, key attribute.Key, content *valu
 }
 
 // spanName returns the name of a step's span by the conventions.
-func spanName(path, call, model string) string {
-	switch operation := operationOf(call); {
-	case operation == "chat":
-		return strings.TrimSpace("chat " + model)
-	case operation == "invoke_agent":
-		return "invoke_agent " + path
-	case journal.IsPseudoStep(path):
+func (r *runTrace) spanName(path, call, model string) string {
+	operation := r.operationOf(call)
+	switch {
+	case operation == semconv.GenAIOperationNameChat.Value.AsString():
+		return strings.TrimSpace(operation + " " + model)
+	case operation == stepOperation && journal.IsPseudoStep(path):
 		return "execute_tool " + call
 	default:
-		return "step " + path
+		return operation + " " + path
 	}
 }
 
-// operationOf returns the name of the operation that a call is.
-func operationOf(call string) string {
-	switch call {
-	case "chat":
-		return "chat"
-	case "agent":
-		return "invoke_agent"
-	default:
-		return "step"
-	}
-}
+// stepOperation is the operation of a call that the conventions have no name for.
+const stepOperation = "step"
 
 // traceKey is the key of the trace id that a root span gets.
 type traceKey struct{}

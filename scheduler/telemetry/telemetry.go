@@ -36,6 +36,9 @@ type Options struct {
 	Version string
 	// Traces say where spans go.
 	Traces Traces
+	// OperationOf returns the name that the semantic conventions for generative AI have for the work of a call, "" for a step
+	// like any other; nil has none.
+	OperationOf func(call string) string
 	// Log is told of runs that failed, and of spans that could not be sent; nil is not.
 	Log *slog.Logger
 }
@@ -54,12 +57,13 @@ type Traces struct {
 // server; [Observer.Shutdown] ends it. It is safe for concurrent use, as long as the events of
 // one run come one after the other.
 type Observer struct {
-	registry *prometheus.Registry
-	metrics  *metrics
-	provider *trace.TracerProvider // nil: no spans are made
-	tracer   oteltrace.Tracer
-	content  bool
-	log      *slog.Logger
+	registry    *prometheus.Registry
+	metrics     *metrics
+	provider    *trace.TracerProvider // nil: no spans are made
+	tracer      oteltrace.Tracer
+	content     bool
+	log         *slog.Logger
+	operationOf func(call string) string
 
 	mu   sync.Mutex // guards what follows
 	runs map[string]*runTrace
@@ -70,7 +74,13 @@ func New(o Options) (*Observer, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	observer := &Observer{registry: registry, metrics: newMetrics(registry, o.Version), content: o.Traces.Content, log: log, runs: map[string]*runTrace{}}
+	operationOf := func(call string) string {
+		if o.OperationOf == nil {
+			return stepOperation
+		}
+		return cmp.Or(o.OperationOf(call), stepOperation)
+	}
+	observer := &Observer{registry: registry, metrics: newMetrics(registry, o.Version, operationOf), operationOf: operationOf, content: o.Traces.Content, log: log, runs: map[string]*runTrace{}}
 	if o.Traces.Endpoint == "" {
 		return observer, nil
 	}
@@ -171,7 +181,7 @@ func (o *Observer) runTrace(run Run) *runTrace {
 	defer o.mu.Unlock()
 	r := o.runs[run.ID]
 	if r == nil {
-		r = &runTrace{tracer: o.tracer, content: o.content, flow: run.Flow, origin: run.StartedBy, id: run.ID, steps: map[string]*stepSpan{}}
+		r = &runTrace{tracer: o.tracer, content: o.content, operationOf: o.operationOf, flow: run.Flow, origin: run.StartedBy, id: run.ID, steps: map[string]*stepSpan{}}
 		o.runs[run.ID] = r
 	}
 	return r

@@ -15,9 +15,14 @@ import (
 	"github.com/callnode/scheduler/scheduler/telemetry"
 )
 
+// operationOf is what a registry knows of calls.
+func operationOf(call string) string {
+	return map[string]string{"chat": "chat", "agent": "invoke_agent"}[call]
+}
+
 func newObserver(t *testing.T) *telemetry.Observer {
 	t.Helper()
-	o, err := telemetry.New(telemetry.Options{Version: "v1"})
+	o, err := telemetry.New(telemetry.Options{Version: "v1", OperationOf: operationOf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +117,7 @@ func TestTokensOnce(t *testing.T) {
 func TestEventsWithoutData(t *testing.T) {
 	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(collector.Close)
-	o, err := telemetry.New(telemetry.Options{Traces: telemetry.Traces{Endpoint: collector.URL, Content: true}})
+	o, err := telemetry.New(telemetry.Options{Traces: telemetry.Traces{Endpoint: collector.URL, Content: true}, OperationOf: operationOf})
 	if err != nil {
 		t.Fatal(err)
 	}

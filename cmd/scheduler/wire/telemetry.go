@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -36,8 +37,12 @@ func (rt *Runtime) ObserveRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Obs
 	if len(missing) > 0 {
 		return nil, errors.Join(missing...)
 	}
+	registry, err := builtin.Registry()
+	if err != nil {
+		return nil, err
+	}
 	observer, err := telemetry.New(telemetry.Options{
-		Version: rt.version, Traces: traces, Log: log,
+		Version: rt.version, Traces: traces, Log: log, OperationOf: registry.OperationOf,
 	})
 	if err != nil {
 		return nil, wording.Errorf("serve.otlp: %w", err)

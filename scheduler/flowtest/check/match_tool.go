@@ -9,7 +9,6 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -110,7 +109,7 @@ func buildNoneOf(want []string, a *argument) test {
 // misspeltTool returns an error for a name that is nearly that of a tool of the step: that nothing of that name was used tells
 // nothing. nil: none is.
 func (s *subject) misspeltTool(want []string) *verdict {
-	known, isWhole := toolNamesIn(s.of.Record.Step(s.step).Params)
+	known, isWhole := s.offeredTools()
 	if i := indexOfMisspelt(want, known); isWhole && i >= 0 {
 		err := calls.Errorf(calls.Invalid, "the step %s has no tool %q", s.step, want[i])
 		return errorOf(err.WithHint("%s", wording.Of(value.DidYouMean(want[i], known))))
@@ -120,7 +119,7 @@ func (s *subject) misspeltTool(want []string) *verdict {
 
 // noteUnknownTool adds to a verdict that no use was found of a name that the step has no tool of: nothing else could be found.
 func (s *subject) noteUnknownTool(v *verdict, want []string) *verdict {
-	known, isWhole := toolNamesIn(s.of.Record.Step(s.step).Params)
+	known, isWhole := s.offeredTools()
 	i := slices.IndexFunc(want, func(name string) bool { return !slices.Contains(known, name) })
 	if isWhole && i >= 0 {
 		return v.withNote("the step %s has no tool %q", s.step, want[i])
@@ -156,7 +155,7 @@ func (s *Scope) toolsOf(id string) (names []string, isWhole bool) {
 		if step == nil {
 			return nil, false
 		}
-		tools, isAll := toolNamesIn(step.With.Written())
+		tools, isAll := toolNamesOf(step.Def, step.With.Written())
 		names, isWhole = append(names, tools...), isWhole && isAll
 	}
 	return names, isWhole
@@ -178,14 +177,24 @@ func stepAt(f *flow.Flow, id string) *flow.Step {
 	return stepAt(step.Sub, rest)
 }
 
-// toolNamesIn lists the tools in the parameters of an agent, or of a chat; isWhole is false where these do not name all.
-func toolNamesIn(params value.Value) (names []string, isWhole bool) {
-	tools, isWhole := explain.ToolsOf(params)
+// offeredTools lists the tools of the step, as it ran; isWhole is false if there may be others.
+func (s *subject) offeredTools() (names []string, isWhole bool) {
+	got := s.of.Record.Step(s.step)
+	def, isKnown := s.of.Flow.FindCall(got.Call)
+	if !isKnown {
+		return nil, false
+	}
+	return toolNamesOf(def, got.Params)
+}
+
+// toolNamesOf lists the tools that a call has with these parameters; isWhole is false if there may be others.
+func toolNamesOf(def calls.Definition, params value.Value) (names []string, isWhole bool) {
+	if def.Tools == nil {
+		return nil, true
+	}
+	tools, isWhole := def.Tools(params)
 	for _, t := range tools {
 		names = append(names, t.Name)
-	}
-	if _, hasFiles := params.Get("workspace"); hasFiles {
-		names = append(names, explain.WorkspaceTools()...)
 	}
 	return names, isWhole
 }

@@ -80,9 +80,10 @@ func (s *subject) resolveTools() *verdict {
 	return nil
 }
 
-// usesTools reports whether the step runs a call that has tools.
+// usesTools reports whether the step has run a call that offers tools to its model.
 func (e *Evidence) usesTools(got *journal.StepState) bool {
-	return got.Call == "agent" || got.Call == "chat"
+	def, isKnown := e.Flow.FindCall(got.Call)
+	return isKnown && def.Tools != nil
 }
 
 // usesOnRecord lists the tools that an agent, which did not come to its end, had asked for. Those that ran are steps inside it.

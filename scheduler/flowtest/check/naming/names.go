@@ -236,7 +236,10 @@ func (n *Names) addTexts(s *flow.Step) {
 
 // addTools adds the names of the tools of an agent, or of a chat, and of what they run.
 func (n *Names) addTools(s *flow.Step, with value.Value) {
-	tools, isWhole := explain.ToolsOf(with)
+	if s.Def.Tools == nil {
+		return
+	}
+	tools, isWhole := s.Def.Tools(with)
 	n.isOpen = n.isOpen || !isWhole
 	for _, t := range tools {
 		n.listed = append(n.listed, t.Name)
@@ -244,9 +247,6 @@ func (n *Names) addTools(s *flow.Step, with value.Value) {
 		n.hasOtherCalls = n.hasOtherCalls || strings.Contains(t.Call, ".")
 	}
 	n.addInner(s, explain.CountFlows(tools))
-	if _, hasFiles := with.Get("workspace"); hasFiles && s.Call == "agent" {
-		n.listed = append(n.listed, explain.WorkspaceTools()...)
-	}
 }
 
 // folderKeys are the parameters that name files, or folders of them, which pieces come from.
