@@ -67,17 +67,25 @@ type Info struct {
 	// UsesLLM reports whether Exec asks the model. With LLMOptional it does so only for some
 	// parameters, and works without a model for others.
 	UsesLLM, LLMOptional bool
-	// Operation is the name of the call's work in OpenTelemetry's conventions for generative AI, such as chat or invoke_agent,
+	// Operation is the name of the call's work in OpenTelemetry's conventions for generative AI, such as [OperationChat],
 	// for its spans and metrics; "" is a step like any other.
 	Operation string
 	// FromModel names members of the output that the model has written.
 	FromModel []string
+	// Provides is the built-in name, summary or facts, that templates of later steps have the output under, by its member of that
+	// name, or text; "" is none.
+	Provides string
+	// Outcome is the member of the output that tells in a word how the step ended, as branch does of choice; "" is none.
+	Outcome string
 	// OmitsUnknown reports whether the output of a call that asks the model has values only, as that of slot: what the
 	// model did not know is left out. Other models may write "N/A" there, which does not count as known data.
 	OmitsUnknown bool
 	// Stores reports whether the call keeps what it is given beyond the run: parameters with a
 	// secret in them are refused.
 	Stores bool
+	// SavedParam is the parameter that the call keeps as a memory, and SavedID the member of the output with the id of that; "" is
+	// none.
+	SavedParam, SavedID string
 	// UsesMemory reports whether it reads or writes the memory of the flow's user: lint refuses it in a
 	// flow that names none.
 	UsesMemory bool
@@ -109,6 +117,22 @@ type Info struct {
 	Check func(params value.Value, env LintEnv) []schema.Problem
 	// Examples are runnable uses; the first is the one that people see.
 	Examples []Example
+}
+
+// The operations of OpenTelemetry's conventions for generative AI that calls have.
+const (
+	OperationChat  = "chat"
+	OperationAgent = "invoke_agent"
+)
+
+// OutcomeOf returns the word in an output that [Info.Outcome] names, "" for none.
+func (i *Info) OutcomeOf(output value.Value) string {
+	if i.Outcome == "" {
+		return ""
+	}
+	member, _ := output.Get(i.Outcome)
+	word, _ := member.Str()
+	return word
 }
 
 // DescribeIn returns one of the call's schemas, or a narrower one, with its descriptions in a

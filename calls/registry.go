@@ -111,6 +111,16 @@ func (r *Registry) Call(name string) (Definition, bool) {
 	return r.Confine(d), ok
 }
 
+// CallOf returns the call whose work is an operation, the first by name.
+func (r *Registry) CallOf(operation string) (def Definition, ok bool) {
+	for _, name := range r.CallNames() {
+		if def, _ := r.Call(name); def.Info.Operation == operation {
+			return def, true
+		}
+	}
+	return Definition{}, false
+}
+
 // OperationOf returns [Info.Operation] of a call, "" also for one that is not there.
 func (r *Registry) OperationOf(call string) string {
 	def, ok := r.Call(call)

@@ -63,10 +63,10 @@ func (p upstream) Facts() []string {
 	return facts
 }
 
-// newestOutput returns the output of the last finished upstream step of a call.
-func (p upstream) newestOutput(call string) (value.Value, bool) {
+// newestOutput returns the output of the last finished upstream step whose call provides a built-in name.
+func (p upstream) newestOutput(name string) (value.Value, bool) {
 	for _, i := range slices.Backward(p.finishedSteps()) {
-		if p.run.flow.Steps[i].Call == call {
+		if p.run.flow.Steps[i].Def.Info.Provides == name {
 			return p.run.states[i].output, true
 		}
 	}

@@ -40,7 +40,7 @@ func Definition() calls.Definition {
 			Zh: "让模型使用工具（流程、调用、HTTP 请求、工作目录中的文件与技能）直到得出答案。",
 		},
 		UsesLLM:   true,
-		Operation: "invoke_agent",
+		Operation: calls.OperationAgent,
 		FromModel: []string{"text", "json", "messages", "rounds"},
 		Examples: []calls.Example{{
 			Title: "An agent that may read a workspace",

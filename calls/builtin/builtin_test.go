@@ -239,3 +239,18 @@ func TestVariables(t *testing.T) {
 		t.Error("an unknown name has a value")
 	}
 }
+
+// The branch that choice took is its outcome; another call may have a member of that name.
+func TestOutcomes(t *testing.T) {
+	registry, err := builtin.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := value.OfMap(value.Pairs("branch", "weather"))
+	for call, want := range map[string]string{"choice": "weather", "http": ""} {
+		def, _ := registry.Call(call)
+		if got := def.Info.OutcomeOf(output); got != want {
+			t.Errorf("%s: %q, not %q", call, got, want)
+		}
+	}
+}

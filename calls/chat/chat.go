@@ -71,7 +71,7 @@ func Definition() calls.Definition {
 		Messages:  []string{"messages"},
 		OnlyWith:  map[string]string{"json": "response_schema"},
 		UsesLLM:   true,
-		Operation: "chat",
+		Operation: calls.OperationChat,
 		FromModel: []string{"text", "json"},
 		Examples: []calls.Example{
 			{

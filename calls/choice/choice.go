@@ -70,6 +70,7 @@ const (
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name:        "choice",
+		Outcome:     "branch",
 		IsContained: true,
 		NoSubsteps:  true,
 		Messages:    []string{"messages"},

@@ -48,6 +48,7 @@ type Output struct {
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name:        "facts",
+		Provides:    "facts",
 		IsContained: true,
 		NoSubsteps:  true,
 		Messages:    []string{"messages"},

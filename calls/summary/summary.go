@@ -44,6 +44,7 @@ type Output struct {
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name:        "summary",
+		Provides:    "summary",
 		IsContained: true,
 		NoSubsteps:  true,
 		Messages:    []string{"messages"},

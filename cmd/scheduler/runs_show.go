@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -140,12 +142,16 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 		b.WriteString(a.Language.Say("labels   %s\n", terminal.Visible(labels)))
 	}
 	b.WriteString("\n")
+	outcomes, err := newOutcomes()
+	if err != nil {
+		return err
+	}
 	w := terminal.NewTable(&b)
 	fmt.Fprintln(w, a.Language.Say("STEP\tCALL\tSTATE\tATTEMPTS\tTIME\tTOKENS\tNOTE"))
 	for _, s := range state.Steps {
-		a.printStep(w, s, waiting)
+		a.printStep(w, s, waiting, outcomes)
 		for _, item := range s.Items {
-			a.printStep(w, item, waiting)
+			a.printStep(w, item, waiting, outcomes)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -174,8 +180,25 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 	if goOn != "" {
 		fmt.Fprintf(&b, "\n%s\n  %s\n", a.Language.Say("Go on with:"), goOn)
 	}
-	_, err := fmt.Fprint(a.Stdout, b.String())
+	_, err = fmt.Fprint(a.Stdout, b.String())
 	return err
+}
+
+// outcomes knows the built-in calls that tell in a word how a step ended, such as choice.
+type outcomes struct{ registry *calls.Registry }
+
+func newOutcomes() (outcomes, error) {
+	registry, err := builtin.Registry()
+	return outcomes{registry}, err
+}
+
+// of returns the word of a step, "" for none.
+func (o outcomes) of(s *journal.StepState) string {
+	def, isKnown := o.registry.Call(s.Call)
+	if !isKnown {
+		return ""
+	}
+	return def.Info.OutcomeOf(s.Output)
 }
 
 // labelsText returns the labels of a run, in the order of their names.
@@ -188,9 +211,9 @@ func labelsText(labels map[string]string) string {
 }
 
 // printStep prints the row of a step; what is to be known beside stands at its end.
-func (a *app) printStep(w io.Writer, s *journal.StepState, waiting []journal.WaitingFor) {
+func (a *app) printStep(w io.Writer, s *journal.StepState, waiting []journal.WaitingFor, outcomes outcomes) {
 	note := wording.Of(s.Reason).In(string(a.Language))
-	if branch := terminal.BranchTaken(s.Call, &s.Output); branch != "" {
+	if branch := outcomes.of(s); branch != "" {
 		note = a.Language.Say("branch %s", branch)
 	}
 	if s.Child != "" {

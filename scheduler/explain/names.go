@@ -95,9 +95,9 @@ func (x *explainer) valueOf(at site, path []string) (v value.Value, ok bool) {
 }
 
 // newestOf returns the newest finished step of a call that a site sees.
-func (x *explainer) newestOf(at site, call string) (run site, ok bool) {
+func (x *explainer) newestOf(at site, name string) (run site, ok bool) {
 	for _, s := range slices.Backward(x.upstream(at)) {
-		if s.Call == call {
+		if s.Def.Info.Provides == name {
 			run, _ = x.stepOf(at.frame, s, nil)
 			return run, true
 		}

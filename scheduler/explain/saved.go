@@ -4,11 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
-
-// callSave is the call that keeps a memory.
-const callSave = "memory-save"
 
 // memoryPrefix is how the ids of memories begin; those of snapshots, which are made of several, begin otherwise.
 const memoryPrefix = "memory_"
@@ -20,14 +18,15 @@ func (x *explainer) withSaved(pieces []Piece, at site, id string, hops int) []Pi
 		return withPossible(pieces, anywhere)
 	}
 	for _, got := range x.record.Steps {
-		if got.Call != callSave || got.Attempts == 0 || len(got.Items) > 0 {
+		info := x.savingCall(got)
+		if info == nil || got.Attempts == 0 || len(got.Items) > 0 {
 			continue
 		}
 		saver := x.siteOf(got)
 		if isAfter(saver, at) {
 			continue
 		}
-		saved, _ := textAt(got.Output, "memory_id")
+		saved, _ := textAt(got.Output, info.SavedID)
 		isComparable := saved != "" && strings.HasPrefix(id, memoryPrefix)
 		if isComparable && saved != id {
 			continue
@@ -40,12 +39,21 @@ func (x *explainer) withSaved(pieces []Piece, at site, id string, hops int) []Pi
 			pieces = withPossibleFrom(pieces, x.explainGivens(saver, hops+1))
 			continue
 		}
-		content, _ := got.Params.Get("content")
+		content, _ := got.Params.Get(info.SavedParam)
 		pieces = withOrigins(pieces, x.explainLeaves(content, func(pointer, text string) []Piece {
-			return x.explainGiven(saver, "/content"+pointer, text, hops+1)
+			return x.explainGiven(saver, "/"+info.SavedParam+pointer, text, hops+1)
 		}))
 	}
 	return pieces
+}
+
+// savingCall returns the description of the call that a step has run if it keeps a memory, else nil.
+func (x *explainer) savingCall(got *journal.StepState) *calls.Info {
+	def, isKnown := x.flow.FindCall(got.Call)
+	if !isKnown || def.Info.SavedParam == "" {
+		return nil
+	}
+	return def.Info
 }
 
 // isAfter reports whether a step can only have run after another one of the same flow.

@@ -196,14 +196,14 @@ func (g *guard) nextReply(m *suite.Mock, use *scheduler.CallUse) (*suite.Reply, 
 		WithHint("add one for each attempt or item, or give one value instead of a list")
 }
 
-// callHTTP is the call that reaches other machines.
-const callHTTP = "http"
+// allowRequests is how a case allows the requests of all calls: allow: [http].
+const allowRequests = "http"
 
 // allows reports whether a call may do its work: it stays within the run, or is allowed. A step that saves a memory stays within
 // the run, whose memory is its own; where a tool does, a model has decided to write.
 func (g *guard) allows(use *scheduler.CallUse) bool {
 	call := use.Info.Name
-	staysInside := call != callHTTP && !strings.Contains(call, ".")
+	staysInside := use.Info.IsContained || call == flow.CallFlow // whose steps say it of themselves
 	writes := use.Info.Stores && isInTool(use)
 	return staysInside && !writes || g.isAllowed(call)
 }
@@ -252,7 +252,7 @@ func (g *guard) http(inner calls.HTTP) calls.HTTP { return guardedHTTP{g, inner}
 
 // Do sends an allowed request.
 func (h guardedHTTP) Do(req *http.Request) (*http.Response, error) {
-	if h.guard.records || h.guard.isAllowed(callHTTP) {
+	if h.guard.records || h.guard.isAllowed(allowRequests) {
 		return h.inner.Do(req)
 	}
 	err := calls.Errorf(calls.Invalid, "a request to %s is not allowed in a test", req.URL.Host).

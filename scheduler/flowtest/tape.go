@@ -49,7 +49,7 @@ func (t *caseTape) deny(ctx context.Context, kind, name string, request value.Va
 	var allowed string
 	switch kind {
 	case calls.TapedHTTP:
-		allowed = callHTTP
+		allowed = allowRequests
 	case calls.TapedMCP, calls.TapedCall:
 		allowed = name
 	}

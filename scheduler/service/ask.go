@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -21,15 +22,16 @@ func (c *Caller) CallMetered(ctx context.Context, r *CallRequest) (value.Value, 
 	return output, meter.usage, notes, err
 }
 
-// chatCall is the name of the call that asks a model.
-const chatCall = "chat"
-
 // Ask asks a model for the answer to messages, without a flow and a memory. provider is the
 // name of one; "" is that of the settings.
 func (s *Service) Ask(ctx context.Context, provider string, messages value.Value) (string, llm.Usage, error) {
-	def, err := s.CallDefinition(chatCall)
+	registry, err := s.Registry()
 	if err != nil {
 		return "", llm.Usage{}, err
+	}
+	def, ok := registry.CallOf(calls.OperationChat)
+	if !ok {
+		return "", llm.Usage{}, calls.Errorf(calls.NotFound, "no call asks a model for a chat")
 	}
 	r := &CallRequest{With: value.OfMap(value.Pairs("messages", messages))}
 	if provider != "" {

@@ -42,6 +42,8 @@ func Definition() calls.Definition {
 			Zh: "记住与用户有关的内容；完成后即已写入磁盘，可以查到。",
 		},
 		Stores:     true,
+		SavedParam: "content",
+		SavedID:    "memory_id",
 		UsesMemory: true,
 		Examples: []calls.Example{{
 			Vars:  memory.ExampleVars(),

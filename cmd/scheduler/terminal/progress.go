@@ -22,6 +22,7 @@ import (
 // is a plain line when a step is over. [NewProgress] makes one for a run, whose events one
 // goroutine sends it; [Progress.Close] ends it.
 type Progress struct {
+	flow        *flow.Flow
 	stdout      io.Writer
 	language    Language
 	outputsOnly bool
@@ -54,6 +55,7 @@ type row struct {
 // speech is what the user hears. [Progress.Close] ends it.
 func NewProgress(t *Terminal, f *flow.Flow, speech *service.Speech, outputsOnly bool) *Progress {
 	p := &Progress{
+		flow:   f,
 		stdout: t.Stdout, language: t.Language, stderr: rawWriter(t.Stderr), outputsOnly: outputsOnly, speech: speech,
 		live: IsTerminal(t.Stderr) && os.Getenv("TERM") != "dumb", stop: make(chan struct{}),
 		failed: map[string]int{},
@@ -150,7 +152,7 @@ func (p *Progress) addEndLine(step, call string, e *journal.Event) {
 		label += " (" + call + ")"
 	}
 	figures := label + p.stepFigures(e.Data)
-	branch := BranchTaken(call, e.Data.Output)
+	branch := p.outcomeOf(call, e.Data.Output)
 	isFinished := e.Type == journal.StepFinished
 	switch {
 	case !isFinished && e.Data.Error.Kind == calls.Canceled:
@@ -178,15 +180,13 @@ func FailedItems(language Language, failed, all int) string {
 	return language.Say("%s, of which %d failed", wording.Count(all, "item"), failed)
 }
 
-// BranchTaken returns the branch that the call choice has taken; "" for any other call.
-// output may be nil.
-func BranchTaken(call string, output *value.Value) string {
-	if call != "choice" || output == nil {
+// outcomeOf returns how a step of a call has ended, in a word; "" if the call has none. output may be nil.
+func (p *Progress) outcomeOf(call string, output *value.Value) string {
+	def, isKnown := p.flow.FindCall(call)
+	if !isKnown || output == nil {
 		return ""
 	}
-	member, _ := output.Get("branch")
-	branch, _ := member.Str()
-	return branch
+	return def.Info.OutcomeOf(*output)
 }
 
 // removeRow deletes a step's live row and returns its call; "" where there is none.
