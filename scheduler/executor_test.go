@@ -161,6 +161,13 @@ func (other) Resolve(ctx context.Context, state plugins.State, names []string) (
 	return resolver{}.Resolve(ctx, state, names)
 }
 
+// providing returns a call whose output has the built-in name that it is called by.
+func providing(name string, do func(context.Context, *calls.Env, value.Value) (any, error)) calls.Definition {
+	def := schedulertest.Do(name, do)
+	def.Info.Provides = name
+	return def
+}
+
 // testCalls are fakes for what schedulertest has none.
 func testCalls() []calls.Definition {
 	type typedParams = typedCall
@@ -169,8 +176,8 @@ func testCalls() []calls.Definition {
 		flaky(),
 		calls.Define[typedParams, typedIO, typedIO](calls.Info{Name: "typed"}),
 		schedulertest.Call("pieces", pieces),
-		schedulertest.Do("summary", echo),
-		schedulertest.Do("facts", echo),
+		providing("summary", echo),
+		providing("facts", echo),
 		schedulertest.Do("seen", seen),
 		schedulertest.Do("unlock", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) {
 			if key, _ := params.Get("key"); key.JSON() != `"s3cret"` {

@@ -31,7 +31,7 @@ func (s *Service) Ask(ctx context.Context, provider string, messages value.Value
 	}
 	def, ok := registry.CallOf(calls.OperationChat)
 	if !ok {
-		return "", llm.Usage{}, calls.Errorf(calls.NotFound, "no call asks a model for a chat")
+		return "", llm.Usage{}, registry.CheckCall(calls.OperationChat)
 	}
 	r := &CallRequest{With: value.OfMap(value.Pairs("messages", messages))}
 	if provider != "" {
