@@ -3,11 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // shortPath returns a path below the working directory without that, for people.
@@ -20,17 +18,6 @@ func shortPath(path string) string {
 		return rel
 	}
 	return path
-}
-
-// withShortPaths names the files of the flow from the working directory: a run names them as they
-// were given, and the journal has them from the root.
-func withShortPaths(prompts *service.Prompts) *service.Prompts {
-	short := *prompts
-	short.Explanations = slices.Clone(prompts.Explanations)
-	for i, e := range short.Explanations {
-		short.Explanations[i] = e.WithFileNames(shortPath)
-	}
-	return &short
 }
 
 // shownPath returns a path from the working directory, where that is shorter.

@@ -60,7 +60,7 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 		if err != nil {
 			return promptsError(err)
 		}
-		prompts = withShortPaths(prompts)
+		prompts = prompts.WithFileNames(shortPath) // a run names files as they were given, and the journal has them from the root
 		if asJSON {
 			return a.PrintJSON(value.Must(prompts))
 		}

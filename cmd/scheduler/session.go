@@ -137,7 +137,7 @@ func (s *session) printExplanation() error {
 	if err != nil {
 		return promptsError(err)
 	}
-	prompts = withShortPaths(prompts)
+	prompts = prompts.WithFileNames(shortPath) // a run names files as they were given, and the journal has them from the root
 	if s.show.json {
 		return s.app.PrintJSONLine(value.OfMap(value.Pairs("type", "explanation", "data", value.Must(prompts))))
 	}

@@ -9,7 +9,16 @@ import (
 // WithFileNames returns the explanation with other names for the files that its places are in, so that it does not depend on
 // the working directory. What calls have named by themselves, as the files of a workspace, keeps its name.
 func (e *Explanation) WithFileNames(name func(path string) string) *Explanation {
-	names := fileNamer{name: name, known: map[string]string{}}
+	return e.withNames(fileNamer{name: name, known: map[string]string{}})
+}
+
+// WithPaths is [Explanation.WithFileNames] that renames every path, also of files that calls have named: for readers who do not
+// learn the paths of the machine.
+func (e *Explanation) WithPaths(name func(path string) string) *Explanation {
+	return e.withNames(fileNamer{name: name, known: map[string]string{}, isForAll: true})
+}
+
+func (e *Explanation) withNames(names fileNamer) *Explanation {
 	e.eachPiece(func(p *Piece) { names.collect(p.Sources) }) // Edited are among them
 	maps.DeleteFunc(names.known, func(path, name string) bool { return path == name })
 	if len(names.known) == 0 {
@@ -49,6 +58,8 @@ func (e *Explanation) WithFileNames(name func(path string) string) *Explanation 
 type fileNamer struct {
 	name  func(path string) string
 	known map[string]string // names by paths
+	// isForAll is set if paths that calls have named by themselves get other names, too.
+	isForAll bool
 }
 
 // collect finds the files that sources are placed in. A file that a flow reads has a place in it, and one of its own.
@@ -56,8 +67,12 @@ func (n *fileNamer) collect(sources []Source) {
 	for i := range sources {
 		s := &sources[i]
 		n.add(s.File)
-		if s.Kind == SourceFile && s.File != "" {
+		isOfFlow := s.Kind == SourceFile && s.File != ""
+		if isOfFlow || n.isForAll {
 			n.add(s.Path)
+		}
+		if s.Kind == SourceFile && n.isForAll {
+			n.add(s.Name)
 		}
 		n.collect(s.Origins)
 		n.collect(s.Possible)
@@ -79,6 +94,9 @@ func (n *fileNamer) rename(sources []Source) []Source {
 	for i := range renamed {
 		s := &renamed[i]
 		s.File, s.Path = n.nameOf(s.File), n.nameOf(s.Path)
+		if s.Kind == SourceFile && n.isForAll {
+			s.Name = n.nameOf(s.Name)
+		}
 		s.Origins, s.Possible = n.rename(s.Origins), n.rename(s.Possible)
 		if len(s.From) == 0 {
 			continue

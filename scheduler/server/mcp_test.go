@@ -456,9 +456,12 @@ func TestMCPResources(t *testing.T) {
 			"run://" + run: `"state":"finished"`, "run://" + run + "/prompts/answer": "lin's secret", "flow://echo": "name: echo", "flow://sub~wait": "name: wait",
 			"run://none": "not found", "run://" + run + "/prompts/none": "not found", "flow://none": "not found", "flow://..%2Fserve": "not found",
 		} {
-			if got := read(s, uri); !strings.Contains(got, want) {
+			if got := read(s, uri); !strings.Contains(got, want) || strings.Contains(got, f.dir) {
 				t.Errorf("%s is %s", uri, got)
 			}
+		}
+		if got := read(s, "run://"+run+"/prompts/answer"); !strings.Contains(got, `"file":"echo.yaml"`) {
+			t.Errorf("the sources of the prompt do not name their flow: %s", got)
 		}
 		for _, uri := range []string{"run://" + run, "run://" + run + "/prompts/answer", "flow://echo"} {
 			if got := read(bo, uri); !strings.Contains(got, "not found") {

@@ -104,7 +104,12 @@ func (s *Server) getPrompts(ctx context.Context, in *getPromptsInput) (*body[sha
 	if err != nil {
 		return nil, err
 	}
-	return &body[shaped[service.Prompts]]{shaped[service.Prompts]{value.Must(prompts)}}, nil
+	return &body[shaped[service.Prompts]]{shaped[service.Prompts]{value.Must(prompts.WithPaths(s.pathsFor(principalOf(ctx))))}}, nil
+}
+
+// pathsFor returns how files are called in answers to a principal: by their paths below the folders of the server.
+func (s *Server) pathsFor(p service.Principal) func(path string) string {
+	return func(path string) string { return s.folders.HidePath(path, p.Bound) }
 }
 
 // fileBody is a file of a run; of one in a list, Content is left out.
@@ -139,8 +144,14 @@ func (s *Server) getFiles(ctx context.Context, in *getFilesInput) (*body[filesBo
 	if err != nil {
 		return nil, err
 	}
+	by := principalOf(ctx)
+	shown := s.pathsFor(by)
+	isAsked := func(path string) bool {
+		return in.Path == "" || in.Path == shown(path) || in.Path == path && !by.Bound
+	}
+	isKept := in.Path != "" && slices.ContainsFunc(slices.Collect(maps.Keys(files.Kept)), isAsked)
 	var current []namedFile
-	if _, isKept := files.Kept[in.Path]; !isKept { // to find the others, all prompts of the run are explained
+	if !isKept { // to find the others, all prompts of the run are explained
 		current, err = s.namedFiles(ctx, in.ID, files)
 		if err != nil {
 			return nil, err
@@ -148,7 +159,8 @@ func (s *Server) getFiles(ctx context.Context, in *getFilesInput) (*body[filesBo
 	}
 	out := &body[filesBody]{filesBody{Items: []fileBody{}}}
 	add := func(f fileBody, content []byte) {
-		if in.Path == "" || in.Path == f.Path {
+		if isAsked(f.Path) {
+			f.Path = shown(f.Path)
 			out.Body.Items = append(out.Body.Items, f.withContent(content, in.Path != ""))
 		}
 	}

@@ -28,7 +28,7 @@ func TestFiles(t *testing.T) {
 	}
 	list := f.do(token, "GET", path, "")
 	flow, agents := list.at("/items/0/path"), list.at("/items/1/path")
-	if flow != filepath.Join(dir, "flows", "space.yaml") || agents != "ws/AGENTS.md" || strings.Contains(list.text, "SECRET") {
+	if flow != "space.yaml" || agents != "ws/AGENTS.md" || strings.Contains(list.text, "SECRET") {
 		t.Fatalf("got %s", list.text)
 	}
 	if r := f.do(token, "GET", path+"?path="+flow, ""); r.at("/items/0/content") != flows["space.yaml"] || r.at("/items/0/current") != "false" {
@@ -36,6 +36,13 @@ func TestFiles(t *testing.T) {
 	}
 	if r := f.do(token, "GET", path+"?path="+agents, ""); r.at("/items/0/content") != "Be very brief.\n" || r.at("/items/0/current") != "true" || r.at("/items/0/changed") != "true" {
 		t.Errorf("AGENTS.md is %s", r.text)
+	}
+	whole := path + "?path=" + filepath.Join(dir, "flows", "space.yaml")
+	if r := f.do(f.token("", store.RunsRead), "GET", whole, ""); r.at("/items/0/path") != "space.yaml" {
+		t.Errorf("the flow by its whole path is %s", r.text)
+	}
+	if r := f.do(token, "GET", whole, ""); r.status != http.StatusNotFound {
+		t.Errorf("a bound token is told where the flow is: %s", r.text)
 	}
 	for _, other := range []string{"ws/SECRET.md", "/etc/passwd", "../serve.db", filepath.Join(dir, "serve.db")} {
 		if r := f.do(token, "GET", path+"?path="+other, ""); r.status != http.StatusNotFound {

@@ -38,7 +38,15 @@ func TestFoldersStayHidden(t *testing.T) {
 		return `{"model": "sub~bad", "messages": [{"role": "user", "content": "hi"}]` + stream + `}`
 	}
 	tool := `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "flow_sub_bad", "arguments": {}}}`
+	run := "/api/v1/runs/" + f.start(token, "space", `{}`)
+	preview := value.OfMap(value.Pairs("file", "space", "text", flows["space.yaml"], "line", 3)).JSON()
 	for name, r := range map[string]*reply{
+		"run":               f.do(token, "GET", run, ""),
+		"prompts of a run":  f.do(token, "GET", run+"/prompts", ""),
+		"files of a run":    f.do(token, "GET", run+"/files", ""),
+		"events of a run":   f.do(token, "GET", run+"/events?from=1&limit=200", ""),
+		"a step":            f.do(token, "GET", run+"/steps/prompt", ""),
+		"preview":           f.do(token, "POST", "/api/v1/preview", preview),
 		"list of flows":     f.do(token, "GET", "/api/v1/flows", ""),
 		"flow":              f.do(token, "GET", "/api/v1/flows/sub~bad", ""),
 		"graph":             f.do(token, "GET", "/api/v1/flows/sub~bad/graph", ""),
@@ -65,6 +73,13 @@ func TestFoldersStayHidden(t *testing.T) {
 	} {
 		if strings.Contains(r.text, dir) || strings.Contains(r.text, filepath.ToSlash(dir)) {
 			t.Errorf("%s: %d %s", name, r.status, r.text)
+		}
+	}
+	for door, r := range map[string]*reply{
+		"run": f.do(token, "GET", run+"/prompts", ""), "preview": f.do(token, "POST", "/api/v1/preview", preview),
+	} {
+		if !strings.Contains(r.text, `"file":"space.yaml"`) {
+			t.Errorf("%s: the sources of the prompt do not name their flow: %s", door, r.text)
 		}
 	}
 	if r := f.do(token, "POST", "/api/v1/runs", `{"flow": "sub~bad"}`); r.at("/errors/0/file") != "sub/bad.yaml" || r.at("/errors/0/line") == "" {

@@ -96,7 +96,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.mcp = mcp.New(mcp.Options{
 		Settings: o.MCP, Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Log: o.Log, Key: key,
-		Language: o.Language, Version: o.Version, HideFolders: s.folders.Hide,
+		Language: o.Language, Version: o.Version, HideFolders: s.folders.Hide, PathsFor: s.pathsFor,
 	})
 	s.tests = o.Service.NewTests(o.Flows)
 	s.registerAll()

@@ -23,6 +23,25 @@ type Prompts struct {
 	Explanations []*explain.Explanation `json:"prompts"`
 }
 
+// WithFileNames returns the prompts with other names for files, as [explain.Explanation.WithFileNames] has it.
+func (p *Prompts) WithFileNames(name func(path string) string) *Prompts {
+	return p.mapExplanations(func(e *explain.Explanation) *explain.Explanation { return e.WithFileNames(name) })
+}
+
+// WithPaths returns the prompts with other names for every path, as [explain.Explanation.WithPaths] has it.
+func (p *Prompts) WithPaths(name func(path string) string) *Prompts {
+	return p.mapExplanations(func(e *explain.Explanation) *explain.Explanation { return e.WithPaths(name) })
+}
+
+func (p *Prompts) mapExplanations(change func(*explain.Explanation) *explain.Explanation) *Prompts {
+	changed := *p
+	changed.Explanations = make([]*explain.Explanation, len(p.Explanations))
+	for i, e := range p.Explanations {
+		changed.Explanations[i] = change(e)
+	}
+	return &changed
+}
+
 // ErrNoPrompt is the error of a run without a prompt to explain.
 var ErrNoPrompt = wording.Errorf("no step of the run built a prompt")
 

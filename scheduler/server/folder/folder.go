@@ -52,6 +52,16 @@ func (h *Hider) Hide(text string) string {
 	return text
 }
 
+// HidePath returns the path of a file without the folders. If isWhole is set, a file elsewhere has its last name alone, for
+// readers who learn nothing of the machine.
+func (h *Hider) HidePath(path string, isWhole bool) string {
+	shown := h.Hide(path)
+	if isWhole && filepath.IsAbs(shown) {
+		return filepath.Base(shown)
+	}
+	return shown
+}
+
 // hideFolder hides one folder.
 func hideFolder(text, dir string) string {
 	var b strings.Builder

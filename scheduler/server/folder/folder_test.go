@@ -41,3 +41,21 @@ func TestHide(t *testing.T) {
 		t.Errorf("no folders: %q", got)
 	}
 }
+
+func TestHidePath(t *testing.T) {
+	h := folder.NewHider("/srv/app/flows")
+	for _, test := range []struct {
+		path, want string
+		isWhole    bool
+	}{
+		{path: "/srv/app/flows/shop/order.yaml", want: "shop/order.yaml"},
+		{path: "/srv/app/flows/shop/order.yaml", isWhole: true, want: "shop/order.yaml"},
+		{path: "/home/ann/ws/AGENTS.md", want: "/home/ann/ws/AGENTS.md"},
+		{path: "/home/ann/ws/AGENTS.md", isWhole: true, want: "AGENTS.md"},
+		{path: "ws/AGENTS.md", isWhole: true, want: "ws/AGENTS.md"},
+	} {
+		if got := h.HidePath(test.path, test.isWhole); got != test.want {
+			t.Errorf("%s, whole %v: %q, want %q", test.path, test.isWhole, got, test.want)
+		}
+	}
+}

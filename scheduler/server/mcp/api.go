@@ -35,6 +35,8 @@ type Options struct {
 	Language, Version string
 	// HideFolders takes the paths of the server's folders out of a text for clients; nil leaves it as it is.
 	HideFolders func(string) string
+	// PathsFor returns how files are called in answers to a principal; nil leaves paths as they are.
+	PathsFor func(service.Principal) func(path string) string
 }
 
 // API answers requests. A server makes one with [New] for its life, and ends its sessions

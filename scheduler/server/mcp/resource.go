@@ -93,6 +93,9 @@ func (c *client) readPrompts(ctx context.Context, r *sdk.ReadResourceRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	if paths := c.api.options.PathsFor; paths != nil {
+		prompts = prompts.WithPaths(paths(c.by.Principal))
+	}
 	return readResult(r, jsonType, value.Must(prompts).JSON()), nil
 }
 
