@@ -51,16 +51,19 @@ const (
 	// decisionTimeout is after how long a decision is made again that a worker has taken and
 	// then died.
 	decisionTimeout = 5 * time.Second
-	// firstLook and nextLook are when the reader of a run is told what holds it up.
-	firstLook = 3 * time.Second
-	nextLook  = 10 * time.Second
+	// lookTimeout bounds a look at what holds a run up; the first look comes after firstLook, the others ever later, at most longestLook
+	// after the one before.
+	lookTimeout = 3 * time.Second
+	firstLook   = time.Second
+	longestLook = 5 * time.Second
 )
 
 // Client starts runs on Temporal and tells them of answers. [Dial] makes one, Close ends it; it
 // is safe for concurrent use.
 type Client struct {
-	options Options
-	sdk     client.Client
+	options  Options
+	sdk      client.Client
+	failures converter.FailureConverter
 }
 
 var _ service.Remote = (*Client)(nil)
@@ -77,6 +80,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.APIKey != "" {
 		given.Credentials = client.NewAPIKeyStaticCredentials(o.APIKey)
 	}
+	given.FailureConverter = temporal.GetDefaultFailureConverter()
 	if o.PayloadKey != nil {
 		encrypt, err := newCodec(o.PayloadKey)
 		if err != nil {
@@ -94,7 +98,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 		return nil, calls.Errorf(calls.Provider, "connecting to Temporal at %s: %w", o.Address, err).
 			WithHint("is it running? on one machine: temporal server start-dev")
 	}
-	return &Client{options: o, sdk: sdk}, nil
+	return &Client{options: o, sdk: sdk, failures: given.FailureConverter}, nil
 }
 
 // Close ends the connection.
@@ -287,7 +291,7 @@ func (c *Client) tellObstacles(ctx context.Context, run service.RemoteRun, hint 
 	told := wording.Text{}
 	timer := time.NewTimer(firstLook)
 	defer timer.Stop()
-	for {
+	for pause := firstLook; ; pause = min(pause+pause/4, longestLook) { // workers refuse a run within the first seconds, if at all
 		select {
 		case <-ctx.Done():
 			return
@@ -299,7 +303,7 @@ func (c *Client) tellObstacles(ctx context.Context, run service.RemoteRun, hint 
 				hint(text)
 			}
 		}
-		timer.Reset(nextLook)
+		timer.Reset(pause)
 	}
 }
 
@@ -313,17 +317,44 @@ func (c *Client) findObstacle(ctx context.Context, run service.RemoteRun) wordin
 		return wording.Say("the workers of the queue %s have another journal than the one that the run is in (all machines need the same store)", queue)
 	case fittingWorkers:
 	}
-	ctx, cancel := context.WithTimeout(ctx, firstLook)
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	answer, err := c.sdk.QueryWorkflow(ctx, run.ID, "", missingQuery)
-	if err != nil {
-		return wording.Text{}
+	missing := c.lastRefusal(ctx, run.ID)
+	if missing == "" {
+		missing = c.askMissing(ctx, run.ID)
 	}
-	missing := ""
-	if err := answer.Get(&missing); err != nil || missing == "" {
+	if missing == "" {
 		return wording.Text{}
 	}
 	return wording.Say("no worker can carry the run out yet: %s", missing)
+}
+
+// fewRefusals is how many workers may refuse a run before its readers are told: another one may take it at once.
+const fewRefusals = 2
+
+// lastRefusal returns why workers refuse a run that is being offered to them one after the other; "" if they do not.
+func (c *Client) lastRefusal(ctx context.Context, run string) string {
+	found, err := c.sdk.DescribeWorkflowExecution(ctx, run, "")
+	if err != nil {
+		return ""
+	}
+	for _, pending := range found.GetPendingActivities() {
+		var own *temporal.ApplicationError
+		isRefused := pending.GetAttempt() > fewRefusals && errors.As(c.failures.FailureToError(pending.GetLastFailure()), &own)
+		if isRefused && own.Type() == typeUnavailable {
+			return own.Message()
+		}
+	}
+	return ""
+}
+
+// askMissing asks the workflow of a run, which waits between two rounds of offers, what the last worker lacked.
+func (c *Client) askMissing(ctx context.Context, run string) (missing string) {
+	answer, err := c.sdk.QueryWorkflow(ctx, run, "", missingQuery)
+	if err != nil || answer.Get(&missing) != nil {
+		return ""
+	}
+	return missing
 }
 
 // StrangeQueues returns those of the queues whose workers, as far as is known, all have another journal
@@ -361,7 +392,7 @@ func (c *Client) findWorkers(ctx context.Context, queue, store string) presence 
 // hasWorker reports whether a worker has asked for tasks of the queue lately; also where that
 // is not known.
 func (c *Client) hasWorker(ctx context.Context, queue string, kind enums.TaskQueueType) bool {
-	ctx, cancel := context.WithTimeout(ctx, firstLook)
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	found, err := c.sdk.DescribeTaskQueue(ctx, queue, kind)
 	return err != nil || len(found.GetPollers()) > 0

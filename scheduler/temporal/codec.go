@@ -141,7 +141,7 @@ func markOf(key []byte) string {
 
 // CheckKey returns an error if all workers of a queue have another key of payloads than this machine. It is nil if that is not known.
 func (c *Client) CheckKey(ctx context.Context, queue string) error {
-	ctx, cancel := context.WithTimeout(ctx, firstLook)
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	found, err := c.sdk.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
