@@ -134,6 +134,7 @@ func TestMachinesAreForOperators(t *testing.T) {
 		{path: "/api/v1/runs/over/events"},
 		{path: "/api/v1/runs/over/events?view=brief"},
 		{path: "/api/v1/runs/over/events", header: []string{"Accept", "text/event-stream"}},
+		{path: "/api/v1/runs?state=running"},
 	} {
 		ours, theirs := f.do(operator, "GET", tt.path, "", tt.header...), f.do(bo, "GET", tt.path, "", tt.header...)
 		if ours.status != http.StatusOK || !strings.Contains(ours.text, "zq9host") {

@@ -33,8 +33,10 @@ type RunItem struct {
 	Queued    bool              `json:"queued" doc:"Whether it waits for a run slot."`
 	Stuck     bool              `json:"stuck,omitempty" doc:"Whether it was taken up in vain so often that it pauses before the next try; resume it to try at once."`
 	LastSeq   int64             `json:"last_seq" doc:"The number of the last event."`
-	Progress  *service.Progress `json:"progress,omitempty" doc:"How far it has come, with view=progress or view=live."`
-	Summary   *runSummary       `json:"summary,omitempty" doc:"The question, the reply and the usage, with secrets masked; runs that older programs began have none."`
+	// WaitsBecause is not in the events of many runs, which all readers share.
+	WaitsBecause *waitReason       `json:"waits_because,omitempty" doc:"Why no server or worker is at the run, which is to go on by itself."`
+	Progress     *service.Progress `json:"progress,omitempty" doc:"How far it has come, with view=progress or view=live."`
+	Summary      *runSummary       `json:"summary,omitempty" doc:"The question, the reply and the usage, with secrets masked; runs that older programs began have none."`
 }
 
 // runSummary is a run in two lines.
@@ -128,6 +130,10 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (*body[page[*R
 		}
 		item := itemOf(info)
 		item.Stuck, err = s.dispatcher.IsStuck(ctx, info)
+		if err != nil {
+			return nil, err
+		}
+		item.WaitsBecause, err = s.whyWaiting(ctx, info)
 		if err != nil {
 			return nil, err
 		}
@@ -282,8 +288,7 @@ type runBody struct {
 	// Conversation is a list.
 	Conversation value.Value `json:"conversation,omitzero" doc:"The messages before the question, a list of {role, content}."`
 	// Workers are not shown to bound principals.
-	Workers      []journal.Stretch `json:"workers,omitempty" doc:"The servers and workers that carried the run out, each with the first of its events."`
-	WaitsBecause *waitReason       `json:"waits_because,omitempty" doc:"Why no server or worker is at the run, which is to go on by itself."`
+	Workers []journal.Stretch `json:"workers,omitempty" doc:"The servers and workers that carried the run out, each with the first of its events."`
 }
 
 // waitReason is why a run waits for a server or a worker.
@@ -359,7 +364,7 @@ func (s *Server) wholeRun(ctx context.Context, id string) (whole value.Value, et
 	if err != nil {
 		return whole, "", err
 	}
-	waits, err := s.whyWaiting(ctx, details.Info)
+	item.WaitsBecause, err = s.whyWaiting(ctx, details.Info)
 	if err != nil {
 		return whole, "", err
 	}
@@ -369,9 +374,6 @@ func (s *Server) wholeRun(ctx context.Context, id string) (whole value.Value, et
 	}
 	if principalOf(ctx).Bound {
 		doc.Delete("workers")
-	}
-	if waits != nil {
-		doc.Set("waits_because", value.Must(waits))
 	}
 	doc.Set("last_seq", value.OfInt(details.State.LastSeq))
 	if !details.State.Inputs.IsNull() {
@@ -383,7 +385,7 @@ func (s *Server) wholeRun(ctx context.Context, id string) (whole value.Value, et
 	if details.Unreadable != nil {
 		doc.Set("unreadable", value.OfString(details.Unreadable.Error()))
 	}
-	return value.OfMap(doc), tagOfRun(details.State.LastSeq, waits), nil
+	return value.OfMap(doc), tagOfRun(details.State.LastSeq, item.WaitsBecause), nil
 }
 
 // deleteRun deletes a run for good.

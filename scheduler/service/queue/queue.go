@@ -35,6 +35,7 @@ type Watch struct {
 	names   map[string]string // the queues of runs, by their ids
 	workers []*fleet.Worker
 	listed  time.Time
+	byUser  map[string]int // how many runs of each user the servers are at, as of listed
 	counts  map[string]Count
 	counted time.Time
 }
@@ -50,7 +51,9 @@ const (
 )
 
 // New returns a Watch.
-func New(o Options) *Watch { return &Watch{options: o, names: map[string]string{}} }
+func New(o Options) *Watch {
+	return &Watch{options: o, names: map[string]string{}, byUser: map[string]int{}}
+}
 
 // Why returns why a run waits for a process; nil for a run that does not.
 func (w *Watch) Why(ctx context.Context, info *journal.RunInfo) (*fleet.Reason, error) {
@@ -126,7 +129,7 @@ func (w *Watch) list(ctx context.Context) ([]*fleet.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.workers, w.listed = workers, time.Now()
+	w.workers, w.listed, w.byUser = workers, time.Now(), map[string]int{}
 	return workers, nil
 }
 
@@ -135,6 +138,12 @@ func (w *Watch) countOfUser(ctx context.Context, info *journal.RunInfo, queue st
 	owner, isOwned := info.Labels[journal.LabelOwner]
 	if queue != fleet.LocalQueue || !isOwned {
 		return 0, nil
+	}
+	w.mu.Lock()
+	n, isKnown := w.byUser[owner]
+	w.mu.Unlock()
+	if isKnown {
+		return n, nil
 	}
 	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}, Labels: map[string]string{journal.LabelOwner: owner}}
 	for other, err := range w.options.Service.Runs(ctx, service.Principal{}, filter) {
@@ -145,6 +154,9 @@ func (w *Watch) countOfUser(ctx context.Context, info *journal.RunInfo, queue st
 			n++
 		}
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.byUser[owner] = n
 	return n, nil
 }
 

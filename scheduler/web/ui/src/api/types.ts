@@ -1848,6 +1848,8 @@ export interface components {
              * @description The time of the last event.
              */
             updated_at: string;
+            /** @description Why no server or worker is at the run, which is to go on by itself. */
+            waits_because?: components["schemas"]["WaitReason"];
         };
         RunSummary: {
             /** @description Why it failed, cut to a line. */

@@ -129,6 +129,7 @@ function Head({ run, now }: { run: FollowedRun; now: number }) {
     <header className="run-head">
       <h1>{info.flow}</h1>
       <StateBadge state={state} />
+      {info.waits_because && run.state.lastSeq <= info.last_seq && <span className="hint">{info.waits_because.text}</span>}
       <code className="hint" title={info.run}>{info.run.slice(-12)}</code>
       <span className="hint"><Ago time={info.started_at} /></span>
       {run.state.startTime > 0 && <span>{formatDuration(now - run.state.startTime)}</span>}

@@ -123,6 +123,7 @@ function RunName({ run }: { run: Run }) {
     <>
       <Link href={`/runs/${run.run}`} className="row-link">{run.flow}</Link> <code className="hint" title={run.run}>{run.run.slice(-6)}</code>
       {run.stuck && <span className="badge state-failed">{t("runs.stuck")}</span>}
+      {run.waits_because && <> <span className="hint">{run.waits_because.text}</span></>}
     </>
   );
 }
