@@ -30,6 +30,8 @@ const (
 	BeatInterval = 5 * time.Second
 	// LostAfter is how long a process may be silent before it counts as lost.
 	LostAfter = 4 * BeatInterval
+	// SilentAfter is how long a process may be silent before nothing is expected of it: runs do not say that it is about to take them.
+	SilentAfter = 2 * BeatInterval
 	// ForgetAfter is how long a lost process is listed.
 	ForgetAfter = 24 * time.Hour
 	// beatTimeout bounds how long a beat may take.
@@ -149,6 +151,7 @@ func (m *Member) Enter(queue string, isChild bool) (leave func()) {
 }
 
 func (m *Member) count(queue string, isChild bool, n int) {
+	defer m.Refresh()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.worker.Queues, func(q Queue) bool { return q.Name == queue })
@@ -166,10 +169,7 @@ func (m *Member) LeaveRun(run string, reason wording.Text, until time.Time) {
 	m.mu.Lock()
 	m.left[run] = Left{Run: run, Reason: reason, At: time.Now(), Until: until}
 	m.mu.Unlock()
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
+	m.Refresh()
 }
 
 // TakeRun forgets why a run was left alone: it is at work.
@@ -179,15 +179,20 @@ func (m *Member) TakeRun(run string) {
 	delete(m.left, run)
 }
 
+// Refresh writes the record soon, because something about the process has changed, for example how many slots are used.
+func (m *Member) Refresh() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
 // Stopping marks that the process takes no more runs.
 func (m *Member) Stopping() {
 	m.mu.Lock()
 	m.worker.State = Stopping
 	m.mu.Unlock()
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
+	m.Refresh()
 }
 
 // Record returns the record as it is now.

@@ -17,10 +17,16 @@ import (
 func TestWhyWaiting(t *testing.T) {
 	at := time.Date(2026, 11, 28, 12, 0, 0, 0, time.Local)
 	worker := func(host, queue string, used int, state fleet.State, left ...fleet.Left) *fleet.Worker {
-		return &fleet.Worker{
-			Host: host, PID: 7, State: state, Queues: []fleet.Queue{{Name: "other", Slots: 9}, {Name: queue, Slots: 2, Used: used}}, LastBeat: at, Left: left,
+		w := &fleet.Worker{
+			Host: host, PID: 7, State: state, Queues: []fleet.Queue{{Name: "other", Slots: 9}, {Name: queue, Slots: 2, Used: used}}, LastBeat: time.Now(), Left: left,
 		}
+		if state == fleet.Lost {
+			w.LastBeat = at
+		}
+		return w
 	}
+	silent := worker("a", "gpu", 0, fleet.Working)
+	silent.LastBeat = at
 	lacks := fleet.Left{Run: "r", Reason: wording.Say("no worker is there for the queue %s", "x")}
 	paused := fleet.Left{Run: "r", Reason: wording.Same("the store was away"), Until: at}
 	stranger := fleet.Left{Run: "another", Reason: wording.Same("x")}
@@ -37,7 +43,9 @@ func TestWhyWaiting(t *testing.T) {
 		{name: "nobody", code: fleet.NoWorker, en: "no worker is there for the queue gpu", zh: "队列 gpu 没有 worker"},
 		{name: "another queue", workers: []*fleet.Worker{worker("a", "cpu", 0, fleet.Working)}, code: fleet.NoWorker, en: "no worker is there for the queue gpu"},
 		{name: "stopping", workers: []*fleet.Worker{worker("a", "gpu", 0, fleet.Stopping)}, code: fleet.NoWorker, en: "no worker is there for the queue gpu"},
-		{name: "lost", workers: []*fleet.Worker{worker("a", "gpu", 0, fleet.Lost)}, code: fleet.NoWorker, en: "no worker is there for the queue gpu (process 7 on a was lost at 2026-11-28 12:00:00)"},
+		{name: "lost", workers: []*fleet.Worker{worker("a", "gpu", 0, fleet.Lost)}, code: fleet.NoWorker, en: "no worker is there for the queue gpu (process 7 on a was there until 2026-11-28 12:00:00)"},
+		{name: "silent", workers: []*fleet.Worker{silent}, code: fleet.NoWorker, en: "no worker is there for the queue gpu (process 7 on a was there until 2026-11-28 12:00:00)"},
+		{name: "one is silent", workers: []*fleet.Worker{silent, worker("b", "gpu", 2, fleet.Working)}, code: fleet.Busy, en: "all slots of the queue gpu are busy (2 of 2)"},
 		{name: "no server", queue: fleet.LocalQueue, code: fleet.NoWorker, en: "no server runs that carries it out"},
 		{name: "busy", workers: []*fleet.Worker{worker("a", "gpu", 2, fleet.Working), worker("b", "gpu", 2, fleet.Working)}, code: fleet.Busy, en: "all slots of the queue gpu are busy (4 of 4)", zh: "队列 gpu 的名额已全部占用（4/4）"},
 		{name: "servers are busy", queue: fleet.LocalQueue, workers: []*fleet.Worker{worker("a", fleet.LocalQueue, 2, fleet.Working)}, code: fleet.Busy, en: "all slots of the servers are busy (2 of 2)", zh: "服务器的名额已全部占用（2/2）"},

@@ -48,9 +48,9 @@ func PausedUntil(queue string, until time.Time) *Reason {
 	return &Reason{Code: Paused, Queue: queue, Until: until, Text: wording.Say("it was taken up in vain, and is tried again at %s", until.Local().Format(time.DateTime))}
 }
 
-// WhyWaiting returns why a run that waits in a queue is not at work yet. byUser is how many runs of its user are.
+// WhyWaiting returns why a run that waits in a queue is not at work yet, as the records of processes tell that were read just now. byUser is how many runs of its user are.
 func WhyWaiting(run, queue string, workers []*Worker, byUser int) *Reason {
-	taking, lost := takers(queue, workers)
+	taking, lost := takers(queue, workers, time.Now())
 	if len(taking) == 0 {
 		return noWorkerReason(queue, lost)
 	}
@@ -82,15 +82,16 @@ func WhyWaiting(run, queue string, workers []*Worker, byUser int) *Reason {
 	return r
 }
 
-// takers returns the processes that take runs of a queue, and the one among those lost that was there last.
-func takers(queue string, workers []*Worker) (taking []*Worker, lost *Worker) {
+// takers returns the processes that take runs of a queue, and the one among those lost or silent that was there last.
+func takers(queue string, workers []*Worker, now time.Time) (taking []*Worker, lost *Worker) {
 	for _, w := range workers {
 		hasQueue := slices.ContainsFunc(w.Queues, func(q Queue) bool { return q.Name == queue })
+		isSilent := !w.LastBeat.IsZero() && now.Sub(w.LastBeat) > SilentAfter
 		switch {
-		case !hasQueue:
-		case w.State == Working:
+		case !hasQueue, w.State == Stopping:
+		case w.State == Working && !isSilent:
 			taking = append(taking, w)
-		case w.State == Lost && (lost == nil || w.LastBeat.After(lost.LastBeat)):
+		case lost == nil || w.LastBeat.After(lost.LastBeat):
 			lost = w
 		}
 	}
@@ -103,7 +104,7 @@ func noWorkerReason(queue string, lost *Worker) *Reason {
 		text = wording.Say("no server runs that carries it out")
 	}
 	if lost != nil {
-		text = wording.Say("%s (%s was lost at %s)", text, lost.Name(), lost.LastBeat.Local().Format(time.DateTime))
+		text = wording.Say("%s (%s was there until %s)", text, lost.Name(), lost.LastBeat.Local().Format(time.DateTime))
 	}
 	return &Reason{Code: NoWorker, Queue: queue, Text: text}
 }

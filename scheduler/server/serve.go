@@ -59,6 +59,7 @@ func New(o Options) (*Server, error) {
 		Limits: o.Limits, Recover: o.Recover, GiveUpAfter: o.GiveUpAfter, Clock: o.Clock, On: o.On, Log: o.Log, Changed: func(run string) {
 			s.feed.reportRun(run)
 			s.notifier.Report(run)
+			s.member.Refresh()
 		},
 	}))
 	s.member = fleet.Join(fleet.Worker{

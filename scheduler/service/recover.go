@@ -31,8 +31,9 @@ const (
 type tries struct {
 	n           int
 	first, last time.Time
-	seq         int64 // the last event of the run then
-	missing     error // a *[MissingError] if the last try ended because this machine lacks something
+	seq         int64            // the last event of the run then
+	missing     error            // a *[MissingError] if the last try ended because this machine lacks something
+	by          *journal.Process // which process was at the run last; nil where the journal does not tell
 }
 
 // add counts a try.
@@ -385,14 +386,14 @@ func (s *Service) TakenInVain(ctx context.Context, info *journal.RunInfo, since 
 	return VainTries{N: t.n, Next: t.next(), IsSpent: t.areSpent(giveUpAfter), Reason: t.reason(giveUpAfter)}, nil
 }
 
-// PausedUntil returns when a run that no process holds is taken up again, after processes died at it again and again; zero for a run that
-// does not pause.
-func (s *Service) PausedUntil(ctx context.Context, info *journal.RunInfo) (time.Time, error) {
+// LookAfterDeath returns, for a run whose process died, when it is taken up again after processes died at it again and again, zero for a run
+// that does not pause; and which process died, nil where that is not known.
+func (s *Service) LookAfterDeath(ctx context.Context, info *journal.RunInfo) (until time.Time, died *journal.Process, err error) {
 	if !info.Abandoned || info.State != journal.RunRunning || info.LastSeq == 0 {
-		return time.Time{}, nil
+		return time.Time{}, nil, nil
 	}
 	t, err := s.takeOversAfter(ctx, info.ID, 0)
-	return t.next(), err
+	return t.next(), t.by, err
 }
 
 // takeOversAfter returns how often a run was taken over from processes that died, after an event and
@@ -402,9 +403,12 @@ func (s *Service) takeOversAfter(ctx context.Context, run string, seq int64) (t 
 		if err != nil {
 			return tries{}, err
 		}
+		if e.Data != nil && e.Data.Worker != nil {
+			t.by = e.Data.Worker
+		}
 		switch {
 		case e.Type == journal.StepFinished, e.StopsRun():
-			t = tries{}
+			t = tries{by: t.by}
 		case e.Type == journal.FlowResumed && e.Data != nil && e.Data.Interrupted:
 			t.add(e.Time)
 		}

@@ -8,6 +8,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,7 +66,7 @@ func (w *Watch) Why(ctx context.Context, info *journal.RunInfo) (*fleet.Reason, 
 	if err != nil || !ok {
 		return nil, err
 	}
-	until, err := w.options.Service.PausedUntil(ctx, info)
+	until, died, err := w.options.Service.LookAfterDeath(ctx, info)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,23 @@ func (w *Watch) Why(ctx context.Context, info *journal.RunInfo) (*fleet.Reason, 
 	if err != nil {
 		return nil, err
 	}
-	return fleet.WhyWaiting(info.ID, name, workers, byUser), nil
+	return fleet.WhyWaiting(info.ID, name, without(workers, died, info.UpdatedAt), byUser), nil
+}
+
+// without returns the processes with the one that died at a run marked as lost: its record may be some seconds older than its death. A
+// process that began after the last event of the run is another one, for example in a container that was started again.
+func without(workers []*fleet.Worker, died *journal.Process, lastEvent time.Time) []*fleet.Worker {
+	i := slices.IndexFunc(workers, func(one *fleet.Worker) bool {
+		return died != nil && one.Host == died.Host && one.PID == died.PID && !one.Since.After(lastEvent)
+	})
+	if i < 0 || workers[i].State == fleet.Lost {
+		return workers
+	}
+	all := slices.Clone(workers)
+	lost := *all[i]
+	lost.State = fleet.Lost
+	all[i] = &lost
+	return all
 }
 
 // nameOf returns the queue of a run. ok is false for one that goes on only when a person resumes it.

@@ -143,6 +143,34 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// A run whose process has just died does not say that this process, whose record is still there, is about to take it.
+func TestJustDied(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		pid  int
+		want fleet.Code
+	}{
+		{name: "the only worker", pid: 7, want: fleet.NoWorker},
+		{name: "another one is there", pid: 8, want: fleet.Turn},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPlace(t)
+			started := &journal.Event{Run: "r", Seq: 1, Time: time.Now(), Type: journal.FlowStarted, Data: &journal.Data{Worker: &journal.Process{Host: "b", PID: 7}}}
+			p.leave(p.begin("r", usualFlow, onTemporal, started))
+			p.workers = []*fleet.Worker{{Host: "b", PID: tt.pid, State: fleet.Working, LastBeat: time.Now(), Queues: []fleet.Queue{{Name: "usual", Slots: 1}}}}
+			info, err := p.journal.Run(t.Context(), "r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			info.Abandoned = true
+			r, err := p.watch().Why(t.Context(), info)
+			if err != nil || r == nil || r.Code != tt.want {
+				t.Errorf("got %+v, %v", r, err)
+			}
+		})
+	}
+}
+
 // A run whose user has all the runs at work that one user may waits for these, although slots are free.
 func TestUserBusy(t *testing.T) {
 	p := newPlace(t)
