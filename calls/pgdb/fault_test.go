@@ -1,9 +1,13 @@
 package pgdb_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/callnode/scheduler/calls/pgdb"
 	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
@@ -57,6 +61,50 @@ func TestServerCrashes(t *testing.T) {
 	}
 	if n := count(t, s); int64(n) != confirmed.Load() || confirmed.Load() != next.Load() {
 		t.Errorf("%d rows, %d confirmed of %d", n, confirmed.Load(), next.Load())
+	}
+}
+
+// awayLog is closed when the log tells that the database cannot be reached.
+type awayLog struct {
+	told chan struct{}
+	once sync.Once
+}
+
+func (l *awayLog) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("cannot be reached")) {
+		l.once.Do(func() { close(l.told) })
+	}
+	return len(b), nil
+}
+
+// A program that begins while the server is away says so, and waits for it as one that is under way does.
+func TestOpenWaits(t *testing.T) {
+	server := pgdbtest.NewServer(t)
+	log := &awayLog{told: make(chan struct{})}
+	o := optionsOf(server.NewURL(t))
+	o.Log = slog.New(slog.NewTextHandler(log, nil))
+	server.Stop(t, "immediate")
+	opened := make(chan error)
+	go func() {
+		s, err := pgdb.Open(t.Context(), o)
+		if err == nil {
+			s.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case <-log.told:
+	case err := <-opened:
+		t.Fatalf("it did not wait: %v", err)
+	}
+	select {
+	case <-time.After(2 * time.Second):
+	case err := <-opened:
+		t.Fatalf("it did not wait long: %v", err)
+	}
+	server.Start(t)
+	if err := <-opened; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -19,10 +18,6 @@ import (
 
 // lockWait is how many seconds another program that migrates is waited for.
 const lockWait = 300
-
-// openRetry is for how long opening is repeated: a server that starts is worth waiting
-// for, a wrong URL is not.
-const openRetry = 3 * time.Second
 
 // migrate brings the schema up to date. Where it is, that takes one query.
 func (s *Store) migrate(ctx context.Context, config *pgx.ConnConfig) error {
@@ -66,7 +61,7 @@ func newestMigration(files fs.FS) (newest int64, err error) {
 // readVersion returns the version of the schema; 0 is one without tables.
 func (s *Store) readVersion(ctx context.Context) (version int64, err error) {
 	var schema *string
-	err = s.retryFor(ctx, min(s.options.Retry, openRetry), s.writers, func(conn *pgxpool.Conn) error {
+	err = s.retry(ctx, s.writers, func(conn *pgxpool.Conn) error {
 		c := &Conn{conn}
 		if _, err := c.QueryRow(ctx, "SELECT current_schema()", nil, &schema); err != nil {
 			return err

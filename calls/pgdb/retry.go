@@ -85,11 +85,7 @@ func (s *Store) ReadSnapshot(ctx context.Context, do func(*Conn) error) error {
 
 // retry calls do with a connection, again and again while it fails for a reason that passes.
 func (s *Store) retry(ctx context.Context, pool *pgxpool.Pool, do func(*pgxpool.Conn) error) error {
-	return s.retryFor(ctx, s.options.Retry, pool, do)
-}
-
-func (s *Store) retryFor(ctx context.Context, duration time.Duration, pool *pgxpool.Pool, do func(*pgxpool.Conn) error) error {
-	deadline := time.Now().Add(duration)
+	deadline := time.Now().Add(s.options.Retry)
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		err := attempt(ctx, pool, do)
 		s.noteReached(ctx, err)
