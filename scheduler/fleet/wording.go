@@ -4,7 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
-	"%s (%s was there until %s)": "%s（%s 直到 %s 还在）",
+	"%s (%s was there until %s)":                                      "%s（%s 直到 %s 还在）",
 	"%s cannot carry it out: %s":                                      "%s 无法执行它：%s",
 	"a worker of the queue %s is about to take it":                    "队列 %s 的 worker 即将接手",
 	"all slots of the queue %s are busy (%d of %d)":                   "队列 %s 的名额已全部占用（%d/%d）",
