@@ -47,6 +47,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
+	"github.com/callnode/scheduler/llm/prompt/internal/constancy"
 	"github.com/callnode/scheduler/llm/prompt/internal/eval"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
@@ -91,6 +92,19 @@ func (e *Expr) Path() (path []string, ok bool) { return e.path, e.path != nil }
 
 // Refs lists the outer names that the expression mentions, in order.
 func (e *Expr) Refs() []Ref { return e.refs }
+
+// Known is a reference as [Expr.IsAlways] is told of it.
+type Known = constancy.Known
+
+// IsAlways reports whether the expression is true, or false, whatever its names stand for, for example value == value and value | length >= 0.
+// describe tells what is known of a reference. With given, which may be nil, only the cases count in which that is true. It may miss such an
+// expression, and never names another, except that "" is taken to be in everything.
+func (e *Expr) IsAlways(want bool, given *Expr, describe func(path []string) Known) bool {
+	if given == nil {
+		return constancy.IsAlways(e.code.Root, nil, want, describe)
+	}
+	return constancy.IsAlways(e.code.Root, given.code.Root, want, describe)
+}
 
 // SingleExpr returns the expression, and its offset in text, of a text that is one
 // {{ expression }} with nothing but white space around it.

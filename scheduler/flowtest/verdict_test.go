@@ -24,7 +24,7 @@ cases:
   - {name: of no weight, expect: [{run: finished, weight: 0}]}
   - {name: of tokens, expect: [{run: {tokens: {max: 1000}}}]}
   - {name: of tokens by expression, expect: [{run: {that: "{{ value.tokens < 1000 }}"}}]}
-  - {name: of other things, expect: [{that: "{{ steps is defined }}"}]}
+  - {name: of other things, expect: [{that: "{{ steps.nothing is undefined }}"}]}
   - {name: state, expect: [{run: failed}]}
   - {name: error, expect: [{run: {error: {step: broken}}}]}
   - {name: not state, expect: [{run: {not: {state: finished}}}]}

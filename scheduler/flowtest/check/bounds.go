@@ -31,6 +31,12 @@ func (w *countWant) DecodeValue(v value.Value) error {
 
 // isBound reports whether a number can be out of the bounds, and adds the problem if none can.
 func (w countWant) isBound(a *argument) bool {
+	if w.Max != nil && (w.Min == nil || *w.Min <= 0) && !a.isReached("", float64(*w.Max), maxCount) {
+		return false
+	}
+	if w.Min != nil && !a.isReached("", float64(*w.Min), maxCount) { // below not
+		return false
+	}
 	return w.Min == nil || w.Max != nil || a.isBound("", float64(*w.Min))
 }
 
@@ -90,8 +96,14 @@ func (w *rangeWant) DecodeValue(v value.Value) error {
 	return cmp.Or(err, checkBounds(w.Min, w.Max))
 }
 
-// isBound reports whether a number can be out of the bounds, and adds the problem if none can.
-func (w rangeWant) isBound(a *argument) bool {
+// isBound reports whether a number can be out of the bounds, and adds the problem if none can. No run comes to most.
+func (w rangeWant) isBound(a *argument, most float64) bool {
+	if w.Max != nil && (w.Min == nil || *w.Min <= 0) && !a.isReached("", *w.Max, most) {
+		return false
+	}
+	if w.Min != nil && !a.isReached("", *w.Min, most) { // below not
+		return false
+	}
 	return w.Min == nil || w.Max != nil || a.isBound("", *w.Min)
 }
 

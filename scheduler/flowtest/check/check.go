@@ -22,6 +22,7 @@ type Check struct {
 	Name, Metric string
 	Weight       float64
 
+	content  string      // all that it asks for, as JSON: without its name, metric and weight
 	when     *expression // nil: always
 	subject  *parsedSubject
 	matchers []*parsedMatcher
@@ -32,6 +33,12 @@ type Check struct {
 // Needs lists the evidence of other cases, and of other flows, that the check compares with: they must
 // have ended before it is evaluated.
 func (c *Check) Needs() []Need { return slices.Clone(c.needs) }
+
+// Repeats reports whether another check asks for the same. One that asks a model may be asked again: it may get another answer.
+func (c *Check) Repeats(other *Check) bool {
+	asksModel := slices.ContainsFunc(c.matchers, func(m *parsedMatcher) bool { return m.asksModel })
+	return !asksModel && c.content == other.content
+}
 
 // Memories lists the memories that the check names, for a row and inputs, as the ones that a step should find: the reader of the file
 // compares them with those that a case has.
@@ -109,6 +116,9 @@ func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 	v := c.decide(ctx, of)
 	if v.note.En == "" {
 		v.note = of.idleNote()
+		if c.subject.kind == noSubject {
+			v.note = c.givenNote(e)
+		}
 	}
 	return v.fill(found, e.Language)
 }

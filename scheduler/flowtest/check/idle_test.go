@@ -69,6 +69,14 @@ func TestNotesOfEmptyPasses(t *testing.T) {
 		`{prompt: answer, confined: {source: "inputs.question", roles: [user]}}`:   "",
 		`{prompt: answer, contains: tea, tokens: {of: {kind: file}, max: 10}}`:     "file is not in the prompt",
 		`{tools: clerk, none_of: [greet], when: "{{ run.state == 'cancelled' }}"}`: "",
+		`{run: {not: {error: {kind: budget}}}}`:                                    "the run did not fail",
+		`{run: {not: {waits_for: /city}}}`:                                         "the run waits for nothing",
+		`{output: number, equals: 7}`:                                              "the flow has it as it is: it is the same in every run",
+		`{output: data.city, equals: Paris}`:                                       "the flow has it as it is: it is the same in every run",
+		`{output: reply, not: {equals: 7}}`:                                        "it is string, and is never integer",
+		`{output: reply, not: {equals: null}}`:                                     "",
+		`{that: "{{ inputs.visitor == 'Mei' }}"}`:                                  "it looks at what the case gives, and at nothing that the run made",
+		`{that: "{{ inputs.visitor in outputs.reply }}"}`:                          "",
 	} {
 		found := parseItem(t, item, scope).Evaluate(context.Background(), e)
 		isIdle := found.Outcome == "pass" || found.Outcome == "skip"
@@ -181,7 +189,7 @@ func TestAbsentUnderNot(t *testing.T) {
 		`{prompt: answer, not: {includes: {name: AGENTSX.md}}}`:            "AGENTSX.md is unknown: it is neither in the prompt nor left out",
 		`{prompt: answer, not: {includes: {kind: file}}}`:                  "",
 		`{prompt: answer, not: {text: nowhere}}`:                           "",
-		`{output: json, not: {schema: {type: object, required: [price]}}}`: "",
+		`{output: json, not: {schema: {type: object, required: [price]}}}`: "the flow has it as it is: it is the same in every run",
 	} {
 		found := parseItem(t, item, &Scope{}).Evaluate(context.Background(), e)
 		if found.Outcome != "pass" || found.Note != note {

@@ -36,6 +36,10 @@ func buildLevenshtein(want levenshteinWant, a *argument) test {
 		return nil
 	}
 	to := []rune(want.To)
+	if want.Max != nil && *want.Max >= len(to) && (want.Min == nil || *want.Min <= 0) {
+		a.reportIdle("/max", "%d changes turn the text into any other of its length", *want.Max)
+		return nil
+	}
 	return func(_ context.Context, of *subject) *verdict {
 		got := []rune(of.asText())
 		if len(got) > maxCompared || len(to) > maxCompared {

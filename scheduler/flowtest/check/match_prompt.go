@@ -30,6 +30,10 @@ func buildPromptTokens(want tokensWant, a *argument) test {
 		a.report("", wording.OfError(err), wording.Text{})
 		return nil
 	}
+	isMost := want.Max != nil && want.Share == nil && (want.Min == nil || *want.Min == 0)
+	if isMost && !a.isReached("/max", float64(*want.Max), maxCount) {
+		return nil
+	}
 	isLeast := want.Min != nil && want.Max == nil && want.Share == nil
 	if isLeast && !a.isBound("/min", float64(*want.Min)) {
 		return nil

@@ -120,7 +120,7 @@ func buildWaitsFor(want string, a *argument) test {
 			}
 		}
 		if len(all) == 0 {
-			return failf("the run waits for nothing; it is %s", wording.Of(string(of.of.Record.State)))
+			return failf("the run waits for nothing; it is %s", wording.Of(string(of.of.Record.State))).withNote("the run waits for nothing")
 		}
 		failed := failf("the run does not wait for %s", want)
 		failed.hint = wording.Say("it waits for %s", value.ListNames(all))
@@ -152,7 +152,7 @@ func buildError(want errorWant, a *argument) test {
 		got := of.of.Record.Error
 		switch {
 		case got == nil:
-			return failf("the run did not fail; it is %s", wording.Of(string(of.of.Record.State)))
+			return failf("the run did not fail; it is %s", wording.Of(string(of.of.Record.State))).withNote("the run did not fail")
 		case want.Kind != "" && string(got.Kind) != want.Kind:
 			return failf("the error is of kind %s, not %s: %s", string(got.Kind), want.Kind, got.Message)
 		case want.Step != "" && got.Step != want.Step:
@@ -203,7 +203,7 @@ func listWarnings(events []*journal.Event) wording.Text {
 }
 
 func buildRunTokens(want rangeWant, a *argument) test {
-	if !want.isBound(a) {
+	if !want.isBound(a, maxCount) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {
@@ -217,7 +217,7 @@ func buildRunTokens(want rangeWant, a *argument) test {
 }
 
 func buildCost(want rangeWant, a *argument) test {
-	if !want.isBound(a) {
+	if !want.isBound(a, maxCost) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {
@@ -232,7 +232,7 @@ func buildCost(want rangeWant, a *argument) test {
 }
 
 func buildMS(want rangeWant, a *argument) test {
-	if !want.isBound(a) {
+	if !want.isBound(a, maxMS) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {

@@ -3,6 +3,8 @@ package check
 import (
 	"context"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -152,6 +154,10 @@ func buildMatches(want string, a *argument) test {
 	if !isGiven(a, want) {
 		return nil
 	}
+	if parsed, err := syntax.Parse(want, syntax.Perl); err == nil && matchesNothing(parsed) {
+		a.report("", wording.Say("%q matches no text", value.Truncate(want, 60)), wording.Say("^ is the beginning of the text, and $ its end"))
+		return nil
+	}
 	if re.MatchString("") && matchesAll(re) {
 		a.reportIdle("", "%q matches every text", value.Truncate(want, 60))
 		return nil
@@ -169,12 +175,32 @@ func buildMatches(want string, a *argument) test {
 
 // matchesAll reports whether an expression matches whatever has a character in it, as far as texts of very different kinds tell.
 func matchesAll(re *regexp.Regexp) bool {
-	for _, text := range []string{"a", "Z", "7", "-", "。", "é", "two words", "budget 400: needs 31, 12 left"} {
-		if !re.MatchString(text) {
-			return false
+	isOther := func(text string) bool { return strings.TrimSpace(text) != "" && !re.MatchString(text) }
+	return !slices.ContainsFunc(sampleTexts(), isOther)
+}
+
+// matchesNothing reports whether no text can match: an empty class, or text before ^ or after $.
+func matchesNothing(re *syntax.Regexp) bool {
+	switch re.Op { //nolint:exhaustive // the others match something
+	case syntax.OpNoMatch:
+		return true
+	case syntax.OpCharClass:
+		return len(re.Rune) == 0
+	case syntax.OpCapture, syntax.OpPlus:
+		return matchesNothing(re.Sub[0])
+	case syntax.OpAlternate:
+		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !matchesNothing(sub) })
+	case syntax.OpConcat:
+		hasText, hasEnded := false, false
+		for _, sub := range re.Sub {
+			isText := sub.Op == syntax.OpLiteral || sub.Op == syntax.OpCharClass || sub.Op == syntax.OpAnyChar || sub.Op == syntax.OpAnyCharNotNL
+			if matchesNothing(sub) || hasText && sub.Op == syntax.OpBeginText || hasEnded && isText {
+				return true
+			}
+			hasText, hasEnded = hasText || isText, hasEnded || sub.Op == syntax.OpEndText
 		}
 	}
-	return true
+	return false
 }
 
 func buildWords(want countWant, a *argument) test {

@@ -58,9 +58,19 @@ func buildEquals(want value.Value, a *argument) test {
 			return unfitf("it is %s, and not the text %s", got.JSON(), want.JSON()).withHint("write equals: %s", got.JSON())
 		}
 		failed := failf("it is %s, not %s", value.Truncate(got.JSON(), maxShown), value.Truncate(want.JSON(), maxShown))
+		if isOfOtherKind(got, want) {
+			failed.note = wording.Say("it is %s, and is never %s", got.Kind().Name(), want.Kind().Name())
+		}
 		failed.diff = diffValues(want, got)
 		return failed
 	}
+}
+
+// isOfOtherKind reports whether two values can never be equal as they are of different kinds. Null is an answer that anything may give.
+func isOfOtherKind(a, b value.Value) bool {
+	_, isNumber := a.Float()
+	_, isOtherNumber := b.Float()
+	return !a.IsNull() && !b.IsNull() && a.Kind() != b.Kind() && !(isNumber && isOtherNumber)
 }
 
 // hasText reports whether the subject is more than its text and is compared with a text by that: a prompt, and what a step of a model
@@ -76,8 +86,12 @@ func buildJSON(want value.Value, a *argument) test {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {
+		whole := subsetVerdict(of.asValue(), want)
 		got, failed := of.asData()
-		if failed != nil {
+		switch {
+		case whole.outcome == result.Pass: // an object {text: ...} too, whose text is no JSON
+			return whole
+		case failed != nil:
 			return failed
 		}
 		return subsetVerdict(got, want)
@@ -190,8 +204,12 @@ func buildSchema(want value.Value, a *argument) test {
 		}
 		return nil
 	}
-	if isOpenSchema(want) {
+	if isOpenSchema(s) {
 		a.reportIdle("", "every value fits a schema that asks for nothing")
+		return nil
+	}
+	if isClosedSchema(want) {
+		a.reportf("", "no value fits the schema")
 		return nil
 	}
 	kind, _ := want.Get("type")
@@ -209,13 +227,33 @@ func buildSchema(want value.Value, a *argument) test {
 	}
 }
 
-// isOpenSchema reports whether a schema only describes, and asks for nothing: {}, true, {title: ...}.
-func isOpenSchema(doc value.Value) bool {
+// isOpenSchema reports whether values of every kind fit a schema: {}, {title: ...}, anyOf with {} in it, a list of all types.
+func isOpenSchema(s *schema.Schema) bool {
+	isRefused := func(v value.Value) bool { return s.Check(v) != nil }
+	return !slices.ContainsFunc(sampleValues(), isRefused)
+}
+
+// isClosedSchema reports whether no value fits a schema: false, or one that excludes everything, itself or in its parts.
+func isClosedSchema(doc value.Value) bool {
 	if all, isBool := doc.Bool(); isBool {
-		return all
+		return !all
 	}
-	asks := func(keyword string) bool { return !slices.Contains(schemaAnnotations(), keyword) }
-	return !slices.ContainsFunc(doc.Map().Keys(), asks)
+	if excluded, ok := doc.Get("not"); ok {
+		if s, err := schema.Parse(excluded); err == nil && isOpenSchema(s) {
+			return true
+		}
+	}
+	all, _ := doc.Get("allOf")
+	if slices.ContainsFunc(all.List(), isClosedSchema) {
+		return true
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		some, ok := doc.Get(key)
+		if ok && !slices.ContainsFunc(some.List(), func(s value.Value) bool { return !isClosedSchema(s) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // schemaAnnotations lists the keywords that ask for nothing.
@@ -289,11 +327,17 @@ func schemaVerdict(s *schema.Schema, of *subject) *verdict {
 	return failf("it does not fit the schema: %w", problems)
 }
 
-func buildMin(want float64, _ *argument) test {
+func buildMin(want float64, a *argument) test {
+	if !a.isReached("", want, maxNumber) {
+		return nil
+	}
 	return numberTest(func(n float64) bool { return n >= want }, wording.Say("at least %v", want))
 }
 
-func buildMax(want float64, _ *argument) test {
+func buildMax(want float64, a *argument) test {
+	if !a.isReached("", want, maxNumber) {
+		return nil
+	}
 	return numberTest(func(n float64) bool { return n <= want }, wording.Say("at most %v", want))
 }
 

@@ -30,6 +30,10 @@ type matcher struct {
 	build func(a *argument) test
 	// isExpression: the value is an expression, not data.
 	isExpression bool
+	// isTryable: the test looks at the value of the subject and nothing else, so that it can be tried with others.
+	isTryable bool
+	// asksModel: two answers to it may differ.
+	asksModel bool
 	// cannotNegate: not makes no sense of it.
 	cannotNegate bool
 	// takesName: the value is a name, which nothing is compared with.
@@ -157,6 +161,9 @@ func (m *parsedMatcher) buildTest(ctx context.Context, of *subject) (do test, ar
 		arg.beside.Set(mod.name, v)
 	}
 	do = m.build(arg)
+	if len(problems) == 0 && m.isVacuous(ctx, do) {
+		arg.reportIdle("", "values of every kind pass")
+	}
 	if len(problems) > 0 {
 		return nil, nil, &verdict{outcome: result.Error, message: wording.Text{En: problems.In("en"), Zh: problems.In("zh")}}
 	}

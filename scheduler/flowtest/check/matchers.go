@@ -1,11 +1,11 @@
 package check
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -14,8 +14,15 @@ import (
 
 // matchers lists all matchers, in the order of the documentation.
 var matchers = sync.OnceValue(func() []matcher {
-	return slices.Concat(
-		textMatchers(), valueMatchers(), distanceMatchers(), modelMatchers(), provenanceMatchers(), snapshotMatchers(),
+	ofValues := slices.Concat(textMatchers(), valueMatchers(), distanceMatchers())
+	for i := range ofValues {
+		ofValues[i].isTryable = !ofValues[i].isExpression && ofValues[i].name != "words" // no text to try has as many as a bound may allow
+	}
+	ofModels := modelMatchers()
+	for i := range ofModels {
+		ofModels[i].asksModel = true
+	}
+	return slices.Concat(ofValues, ofModels, provenanceMatchers(), snapshotMatchers(),
 		eventMatchers(), toolMatchers(), retrievalMatchers(), runMatchers(), pluginMatchers(),
 	)
 })
@@ -144,11 +151,12 @@ func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside 
 		}
 		parsed.arg.value = value.OfString(yaml.Resolve(m.value).Value)
 		parsed.test = expressionTest(e, yaml.Resolve(m.value).Value)
+		parsed.reportConstant(e, p.when)
 		return parsed
 	}
 	isDynamic := false
 	parsed.value, isDynamic = p.compileTree(m.value)
-	if isDynamic && def.name != namePlugin && p.namesItself(of, m.value) {
+	if isDynamic && def.name != namePlugin && of.namesItself(parsed.value) {
 		parsed.arg.reportIdle("", "the expression is the subject itself")
 		return nil
 	}
@@ -162,30 +170,21 @@ func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside 
 		parsed.arg.beside.Set(mod.name, p.valueOf(other.value))
 	}
 	if isDynamic {
+		if parsed.mirrorsSubject(context.Background()) || parsed.mirrorsPrompt() {
+			parsed.arg.reportIdle("", "the expression is made of the subject itself")
+		}
 		return parsed
 	}
 	parsed.arg.value = p.valueOf(m.value)
 	before := len(p.problems)
 	parsed.test = def.build(&parsed.arg)
-	if parsed.test == nil && len(p.problems) == before {
+	switch {
+	case parsed.test == nil && len(p.problems) == before:
 		p.report(m.value, wording.Say("%s cannot be read", def.name), wording.Text{})
+	case parsed.isVacuous(context.Background(), parsed.test):
+		parsed.arg.reportIdle("", "values of every kind pass")
 	}
 	return parsed
-}
-
-// namesItself reports whether a value is one expression that gives the subject: {output: reply, equals: "{{ outputs.reply }}"}.
-func (p *parser) namesItself(of *parsedSubject, n *yaml.Node) bool {
-	text, _, isExpression := prompt.SingleExpr(yaml.Resolve(n).Value)
-	switch name := strings.TrimSpace(text); {
-	case !isExpression:
-		return false
-	case of.kind == outputSubject:
-		return name == nameValue || name == nameOutputs+"."+of.text
-	case of.kind == stepSubject:
-		return name == nameValue || name == nameSteps+"."+of.text
-	default:
-		return name == nameValue
-	}
 }
 
 // positionsFrom returns what finds the places of pointers into a matcher and the keys beside it: of values, or of their keys.

@@ -19,8 +19,22 @@ func Parse(item *yaml.Node, scope *Scope) (*Check, flow.Problems) {
 	if len(p.problems) > 0 {
 		return nil, p.problems
 	}
-	c.needs, c.memories = p.needs, p.memories
+	c.needs, c.memories, c.content = p.needs, p.memories, p.contentOf()
 	return c, nil
+}
+
+// contentOf returns all that the item asks for. Keys in another order ask for the same.
+func (p *parser) contentOf() string {
+	content := p.valueOf(p.item).Map().Clone()
+	for _, key := range []string{"name", "metric", "weight"} {
+		content.Delete(key)
+	}
+	parts := make([]string, 0, content.Len())
+	for key, v := range content.All() {
+		parts = append(parts, value.OfString(key).JSON()+":"+v.JSON())
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
 }
 
 func (p *parser) parse() *Check {
@@ -66,6 +80,7 @@ func (p *parser) parseCommon(c *Check, keys map[string]member) {
 	}
 	if m, ok := keys["when"]; ok {
 		c.when = p.compileCondition(m.value)
+		p.when = c.when
 	}
 }
 

@@ -77,6 +77,7 @@ type parser struct {
 	scope    *Scope
 	item     *yaml.Node
 	subject  *parsedSubject // nil until it is read
+	when     *expression    // nil for none
 	problems flow.Problems
 	needs    []Need
 	memories []Memory

@@ -108,10 +108,20 @@ func (s *subject) isEmpty() bool {
 func (s *subject) idleNote() wording.Text {
 	switch s.kind { //nolint:exhaustive // nothing is known of the others
 	case stepSubject:
-		if step := s.of.Record.Step(s.step); step != nil && step.IsGiven {
-			return wording.Say("the output of the step %s is a mock of the case", s.step)
+		if step := s.of.mockOf([]string{nameSteps, s.step}); step != "" {
+			return wording.Say("the output of the step %s is a mock of the case", step)
+		}
+	case outputSubject:
+		if step := s.of.mockOf(append([]string{nameOutputs}, s.path...)); step != "" {
+			return wording.Say("it is the output of the step %s, which is a mock of the case", step)
+		}
+		if s.of.isWritten(append([]string{nameOutputs}, s.path...)) {
+			return wording.Say("the flow has it as it is: it is the same in every run")
 		}
 	case eventSubject:
+		if step := s.of.mockOf([]string{nameSteps, s.step}); step != "" && s.event == journal.StepFinished {
+			return wording.Say("the output of the step %s is a mock of the case", step)
+		}
 		hasBegun := slices.ContainsFunc(s.of.Events, func(ev *journal.Event) bool {
 			return ev.Step == s.step || journal.StepPath(ev.Step, ev.Index) == s.step
 		})

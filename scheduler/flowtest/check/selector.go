@@ -285,3 +285,22 @@ func (s selector) find(e *explain.Explanation) (all []found) {
 	}
 	return all
 }
+
+// checkSelector reports a selector that names every piece, or what no piece has.
+func checkSelector(a *argument, below string, s selector) bool {
+	return checkPart(a, below, s) && a.holds(below+"/source", a.scope.knownNames().CheckSource(a.subject.step, s.Source))
+}
+
+// checkPart is checkSelector without the source.
+func checkPart(a *argument, below string, s selector) bool {
+	if strings.Trim(s.Kind+s.Name+s.Source, "*") == "" {
+		a.report(below, wording.Say("it names no piece"), wording.Say("give kind, name or source"))
+		return false
+	}
+	names := a.scope.knownNames()
+	if !a.holds(below+"/kind", names.CheckKind(s.Kind)) {
+		return false
+	}
+	isContent := a.prefix != "" || below == "/of" // it passes where there is no such piece; others fail then, and say what there is
+	return !isContent || a.holds(below+"/name", names.CheckPiece(s.Kind, s.Name))
+}

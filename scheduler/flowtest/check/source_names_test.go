@@ -83,7 +83,7 @@ A note.
 func TestMisspeltNames(t *testing.T) {
 	scope := loadScope(t, namesFlow)
 	for _, source := range []string{
-		"inputs", "inputs.question", "inputs.*", "inputs.q*", "inputs.*tion", "inputs.t*s.x", "inp*", "*", "vars.town", "vars.week*", "vars.elsewhere", "item", "summary", "history[0].output",
+		"inputs", "inputs.question", "inputs.*", "inputs.q*", "inputs.*tion", "inputs.t*s.x", "inp*", "vars.town", "vars.week*", "vars.elsewhere", "item", "summary", "history[0].output",
 		"http", "tool", "model", "memory", "user", "clock", "session", "world_book", "memory_6d0c7a52-5b1e-4f57-9d0e-0a8f1a1b2c3d",
 		"fetch", "fetch.body", "fet*", "sub", "sub/say", "sub/say.text", "sub/*", "sub/s*", "sub/s*.text", "s*/say", "clerk/*", "clerk/round-*", "each", "each[0]", "each[0].text", "clerk/round-1",
 		"price", "remember", "github_search_issues", "read_file", "memory-retrieve", "mcp.github.search.issues",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
@@ -165,4 +166,40 @@ func placeText(e *explain.Explanation, message int) wording.Text {
 		return wording.Say("%s of the role %s, beside the messages", beside.Pointer, beside.Role)
 	}
 	return wording.Say("message %d of the role %s", message, e.Messages[message].Role)
+}
+
+// placeWant is where in a prompt a piece is.
+type placeWant struct {
+	Role    string `json:"role,omitempty" doc:"The role of its message."`
+	Message *int   `json:"message,omitempty" doc:"The index of its message, from 0; from the end, -1 is the last."`
+}
+
+// placeOf reads the key in.
+func placeOf(a *argument) (placeWant, bool) {
+	other, ok := a.take("in")
+	if !ok {
+		return placeWant{}, true
+	}
+	want, ok := decode[placeWant](other, schema.MustFor[placeWant]())
+	return want, ok && other.holds("/role", other.scope.knownNames().CheckRole(want.Role))
+}
+
+// holds reports whether a message is the place.
+func (w placeWant) holds(e *explain.Explanation, message int) bool {
+	if w.Role != "" && roleAt(e, message) != w.Role {
+		return false
+	}
+	isMessage := message < len(e.Messages)
+	return w.Message == nil || isMessage && (*w.Message == message || *w.Message == message-len(e.Messages))
+}
+
+// text returns the place as messages name it.
+func (w placeWant) text() wording.Text {
+	if w.Message == nil {
+		return wording.Say("a message of the role %s", w.Role)
+	}
+	if w.Role == "" {
+		return wording.Say("message %d", *w.Message)
+	}
+	return wording.Say("message %d of the role %s", *w.Message, w.Role)
 }

@@ -209,6 +209,25 @@ func (p *parser) compileTree(n *yaml.Node) (t *tree, dynamic bool) {
 	return t, dynamic
 }
 
+// hasText reports whether one of the templates is of a kind.
+func (t *tree) hasText(is func(*expression) bool) bool {
+	if t.text != nil && is(t.text) {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(t.list, t.members), func(below *tree) bool { return below.hasText(is) })
+}
+
+// refs lists the names in the templates.
+func (t *tree) refs() (all []prompt.Ref) {
+	if t.text != nil {
+		all = t.text.refs()
+	}
+	for _, below := range slices.Concat(t.list, t.members) {
+		all = append(all, below.refs()...)
+	}
+	return all
+}
+
 // namesOnly reports whether the templates name nothing but these.
 func (t *tree) namesOnly(names ...string) bool {
 	isOther := func(ref prompt.Ref) bool { return !slices.Contains(names, ref.Path[0]) }

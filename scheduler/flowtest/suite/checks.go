@@ -63,6 +63,12 @@ func (r *reader) parseItems(pointer string, scope *check.Scope) (all []*check.Ch
 			continue
 		}
 		r.checkNeeds(c)
+		if first := slices.IndexFunc(all, c.Repeats); first >= 0 {
+			pos := c.Pos
+			pos.File = r.shown
+			r.problems = append(r.problems, flow.NewProblem(pos, wording.Say("the check repeats the one in line %d, and would count twice", all[first].Pos.Line),
+				wording.Say("take one out; weight: 2 makes a check count twice")))
+		}
 		all = append(all, c)
 	}
 	return all

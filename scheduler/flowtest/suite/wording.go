@@ -138,6 +138,8 @@ var _ = wording.Add(wording.Catalog{
 
 	"a limit of the cost must be more than 0":                                              "费用的限额必须大于 0",
 	"to ask no model, run with the answers that are recorded, without --record and --live": "若不想请求模型，请用录制的回答运行，不加 --record 和 --live",
+	"the check repeats the one in line %d, and would count twice":                          "此检查与第 %d 行的检查重复，会被计算两次",
+	"take one out; weight: 2 makes a check count twice":                                    "请删去其中一个；若要加倍计算，写 weight: 2",
 	"with a threshold of 0 the case cannot fail":                                           "threshold 为 0 时，用例不会失败",
 	"with a rate of 0 the case cannot fail":                                                "rate 为 0 时，用例不会失败",
 	"give it more than 0; a check with weight: 0 is reported and decides nothing":          "请设为大于 0 的值；weight: 0 的检查只报告结果，不影响结论",
