@@ -320,7 +320,7 @@ func readAnswer(answer value.Value, open []Choice) value.Value {
 	branch, _ := answer.Get("branch")
 	said, _ := branch.Str()
 	if word, isText := answer.Str(); isText { // an answer in one word
-		said = strings.Trim(word, " \n\t\r\"'`*_.。!！“”「」")
+		said = word
 	}
 	said = strings.TrimSpace(said)
 	var near []string
@@ -329,7 +329,7 @@ func readAnswer(answer value.Value, open []Choice) value.Value {
 			near = []string{c.Branch}
 			break
 		}
-		if strings.EqualFold(strings.TrimSpace(c.Branch), said) {
+		if strings.EqualFold(trimMarks(c.Branch), trimMarks(said)) {
 			near = append(near, c.Branch)
 		}
 	}
@@ -339,6 +339,11 @@ func readAnswer(answer value.Value, open []Choice) value.Value {
 	reason, _ := answer.Get("reason")
 	why, _ := reason.Str()
 	return value.OfMap(value.Pairs("reason", why, "branch", near[0]))
+}
+
+// trimMarks returns a name without the marks that models put around it, for example **refund**, (refund) and 「退款」。
+func trimMarks(name string) string {
+	return strings.Trim(name, " \n\t\r\"'`*_.。…!！,，:：()（）[]【】“”‘’「」『』《》")
 }
 
 func (in Input) outputOf(branch, reason string) *Output {

@@ -114,6 +114,7 @@ func TestModel(t *testing.T) {
 		"two cases":   {"choices: [{branch: a}, {branch: A}, {branch: b, default: true}]", []string{`{"branch": "A"}`}, `{"branch":"A","reason":"","index":1}`, 1},
 		"blank name":  {"choices: [{branch: ' '}, {branch: b, default: true}]", []string{"[]", "{}", "5"}, `{"branch":"b","reason":"the default: the model named none of the branches","index":1,"warnings":["the default branch \"b\" is taken: the model gave no usable answer in 3 trials: want object, got integer"]}`, 3},
 		"which case":  {"choices: [{branch: ab}, {branch: AB}]", []string{`{"branch": "Ab"}`, `{"branch": "AB", "reason": 5}`}, `{"branch":"AB","reason":"","index":1}`, 2},
+		"in brackets": {choices, []string{"（B）…"}, `{"branch":"b","reason":"","index":1}`, 1},
 		"one word":    {choices, []string{"<think>maybe a</think>\n**B**."}, `{"branch":"b","reason":"","index":1}`, 1},
 		"never":       {choices, []string{"b or c", "b or c", "b or c"}, `{"branch":"c","reason":"the default: the model named none of the branches","index":2,"warnings":["the default branch \"c\" is taken: the model gave no usable answer in 3 trials: there is no JSON in it"]}`, 3},
 		"open ones":   {"by: model\nchoices: [{branch: a, when: false}, {branch: b, when: true}, {branch: c}]", []string{good}, `{"branch":"b","reason":"because","index":1}`, 1},

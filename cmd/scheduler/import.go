@@ -15,7 +15,10 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 	"github.com/callnode/scheduler/scheduler/importer"
 	"github.com/callnode/scheduler/scheduler/importer/promptfoo"
@@ -65,10 +68,22 @@ in JavaScript that are expressions become checks; other code is kept as files, u
 	return cmd
 }
 
+// wrongInCheck returns what is wrong with an item of expect; zero for nothing.
+func wrongInCheck(item value.Value) wording.Text {
+	node, err := yaml.Parse([]byte(item.JSON()))
+	if err != nil {
+		return wording.OfError(err)
+	}
+	if _, problems := check.Parse(node, &check.Scope{}); len(problems) > 0 {
+		return wording.Text{En: problems[0].Message, Zh: problems.Localized("zh")[0].Message}
+	}
+	return wording.Text{}
+}
+
 // importPromptfoo imports one configuration and prints what became of it.
 func (a *app) importPromptfoo(file string, f *importFlags) (*importer.Plan, error) {
 	name := importName(file)
-	o := promptfoo.Options{Name: name, Settings: settingsOfImport(f.dir, name), Language: string(a.Language)}
+	o := promptfoo.Options{Name: name, Settings: settingsOfImport(f.dir, name), Language: string(a.Language), CheckItem: wrongInCheck}
 	plan, err := promptfoo.Read(os.DirFS(filepath.Dir(file)), filepath.Base(file), o)
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%s was not imported: %w", file, err)

@@ -187,10 +187,25 @@ func (r *reader) addAssertion(s *importer.Source, t *test, a *assertion) {
 		t.lose("not-" + a.kind)
 		return
 	}
-	markAssertion(s, a, got.note)
-	for _, m := range got.matchers {
-		t.checks = append(t.checks, a.item(got.subject, m))
+	items := make([]value.Value, len(got.matchers))
+	for i, m := range got.matchers {
+		items[i] = a.item(got.subject, m)
+		if wrong := r.checkOf(items[i]); wrong.En != "" {
+			s.Drop(a.node, wrong)
+			t.lose(a.kind)
+			return
+		}
 	}
+	markAssertion(s, a, got.note)
+	t.checks = joinChecks(t.checks, items)
+}
+
+// checkOf returns what is wrong with an item of expect; zero for nothing.
+func (r *reader) checkOf(item value.Value) wording.Text {
+	if r.checkItem == nil {
+		return wording.Text{}
+	}
+	return r.checkItem(item)
 }
 
 // takesThreshold are the types whose threshold counts.

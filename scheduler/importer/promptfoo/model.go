@@ -65,7 +65,7 @@ func (t *test) over(below *test) *test {
 	if all.threshold.IsNull() {
 		all.threshold = below.threshold
 	}
-	all.checks = slices.Concat(t.checks, below.checks)
+	all.checks = joinChecks(t.checks, below.checks)
 	all.tags = slices.Concat(t.tags, below.tags)
 	all.lost = slices.Concat(t.lost, below.lost)
 	return all
@@ -119,6 +119,16 @@ func (t *test) expand() []*test {
 			return []*test{t}
 		}
 		all = next
+	}
+	return all
+}
+
+// joinChecks returns the checks of two lists, each once: a test file has no check twice.
+func joinChecks(lists ...[]value.Value) (all []value.Value) {
+	for _, item := range slices.Concat(lists...) {
+		if !slices.ContainsFunc(all, func(other value.Value) bool { return value.Equal(other, item) }) {
+			all = append(all, item)
+		}
 	}
 	return all
 }

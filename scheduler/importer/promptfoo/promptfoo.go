@@ -30,12 +30,15 @@ type Options struct {
 	Settings string
 	// Language is that of the report.
 	Language string
+	// CheckItem tells what is wrong with an item of expect, so that no assertion is written that a test file may not have, for example
+	// one that cannot fail; zero for nothing. nil: items are not looked at.
+	CheckItem func(item value.Value) wording.Text
 }
 
 // Read reads the configuration at file in files, and what it names there. What was not read is in the report of the plan; an error is a file that is no
 // configuration.
 func Read(files fs.FS, file string, o Options) (*importer.Plan, error) {
-	r := &reader{files: files, dir: path.Dir(file), name: o.Name, settings: o.Settings, language: o.Language, repeat: 1}
+	r := &reader{files: files, dir: path.Dir(file), name: o.Name, settings: o.Settings, language: o.Language, checkItem: o.CheckItem, repeat: 1}
 	data, err := calls.ReadFileFS(files, file, calls.AnyLength)
 	if err != nil {
 		return nil, err

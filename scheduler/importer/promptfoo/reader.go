@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/importer"
@@ -19,8 +20,10 @@ type reader struct {
 	name     string // of the import
 	settings string // the file of the providers
 	language string
-	main     *importer.Source
-	sources  []*importer.Source
+	// checkItem is that of [Options].
+	checkItem func(item value.Value) wording.Text
+	main      *importer.Source
+	sources   []*importer.Source
 
 	prompts     []*promptText
 	providers   []*provider
