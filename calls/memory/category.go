@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -15,14 +16,18 @@ func CategoryKey(category string) string {
 }
 
 // wordsKey returns the form in which two contents say the same thing twice: as ContentKey, without
-// case and the marks at the end. "I like tea" and "i like  tea!" are one.
+// case, the marks at the end and the blanks beside a Chinese character, where none belongs. "I like tea" and "i like  tea!" are one, and so
+// are 我喜欢绿茶 and 我喜欢 绿茶！.
 func wordsKey(content string) string {
-	key := cases.Fold().String(ContentKey(content))
+	key := blankBesideHan.ReplaceAllString(cases.Fold().String(ContentKey(content)), "$1$2")
 	if words := strings.TrimRightFunc(key, func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSpace(r) }); words != "" {
 		return words
 	}
 	return key
 }
+
+// blankBesideHan is a blank after or before a Chinese character. Korean has blanks between words.
+var blankBesideHan = regexp.MustCompile(`([\p{Han}\p{Hiragana}\p{Katakana}]) +| +([\p{Han}\p{Hiragana}\p{Katakana}])`)
 
 // ContentKey returns the form in which contents are compared to find exact duplicates:
 // with the same spaces and characters, but upper and lower case as they are.

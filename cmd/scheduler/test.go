@@ -47,7 +47,7 @@ type testFlags struct {
 	verbose              bool
 	allowSkipped         bool
 	watch                bool
-	wrong                int // how many test files have errors
+	wrong                []result.Problem // of test files that have errors
 }
 
 func newTest(a *app) *cobra.Command {
@@ -156,6 +156,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if err := a.service.AnnotateJudges(run, suites); err != nil {
 		return usageError(err)
 	}
+	run.Wrong = f.wrong
 	run = report.MaskRun(run, a.runtime.MaskText) // before it is kept anywhere
 	var comparison *compare.Comparison
 	if before != nil {
@@ -366,7 +367,7 @@ func (a *app) keepTests(run, last *result.Run, kept compare.Files, suites []*sui
 	if run.Interrupted {
 		return errors.Join(err, wording.Errorf("the run was interrupted: it is not kept as %s", f.bless))
 	}
-	if f.wrong > 0 {
+	if len(f.wrong) > 0 {
 		return errors.Join(err, wording.Errorf("the run is not kept as %s: a test file is wrong", f.bless))
 	}
 	file, blessErr := kept.Bless(f.bless, run, casesOf(suites, func(*suite.Suite, *suite.Case) bool { return true }))
@@ -395,14 +396,14 @@ func casesOf(suites []*suite.Suite, has func(*suite.Suite, *suite.Case) bool) fu
 // testVerdict returns the exit code of a run.
 func (a *app) testVerdict(run *result.Run, c *compare.Comparison, f *testFlags) error {
 	counts := run.Counts()
-	if f.wrong > 0 {
-		a.Tellf("test files that are wrong, and did not run: %d", f.wrong)
+	if len(f.wrong) > 0 {
+		a.Tellf("test files that are wrong, and did not run: %d", countFiles(f.wrong))
 	}
 	switch {
 	case run.Interrupted:
 		a.Tellf("interrupted; to go on: scheduler test --rerun errors")
 		return exitError{code: exitInterrupted}
-	case f.wrong > 0:
+	case len(f.wrong) > 0:
 		return exitError{code: exitUsage}
 	case counts.Failed > 0, c != nil && c.Regressed(compare.FailOn(f.failOn)):
 		return exitError{code: exitFailed}

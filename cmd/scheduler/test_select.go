@@ -163,27 +163,27 @@ func (s *testSelection) due(last *result.Run) (func(file, id string) bool, error
 
 // loadTests reads the test files of paths, whose cases will run so many times; 0 leaves it to them. All problems of all
 // files are printed; wrong is how many files have errors and are left out. The error is of a run in which no file is right.
-func (a *app) loadTests(ctx context.Context, paths []string, repeat int) (suites []*suite.Suite, wrong int, err error) {
+func (a *app) loadTests(ctx context.Context, paths []string, repeat int) (suites []*suite.Suite, wrong []result.Problem, err error) {
 	files, err := a.findTests(paths)
 	if err != nil {
-		return nil, 0, usageError(err)
+		return nil, nil, usageError(err)
 	}
 	loader, notes, err := a.runtime.TestLoader(string(a.Language))
 	a.printNotes(notes)
 	if err != nil {
-		return nil, 0, a.beforeRun(err)
+		return nil, nil, a.beforeRun(err)
 	}
 	loader.Repeat = repeat
 	for _, file := range files {
 		s, problems := loader.Load(ctx, file)
 		if ctx.Err() != nil {
-			return nil, 0, exitError{exitInterrupted, wording.Errorf("interrupted")}
+			return nil, nil, exitError{exitInterrupted, wording.Errorf("interrupted")}
 		}
 		for _, p := range problems {
 			fmt.Fprintln(a.Stderr, p.WithSnippet())
 		}
 		if s == nil {
-			wrong++
+			wrong = append(wrong, problemsOf(problems, string(a.Language))...)
 			continue
 		}
 		suites = append(suites, s)
@@ -192,6 +192,24 @@ func (a *app) loadTests(ctx context.Context, paths []string, repeat int) (suites
 		return nil, wrong, exitError{code: exitUsage}
 	}
 	return suites, wrong, nil
+}
+
+// problemsOf returns the errors of a test file as results have them.
+func problemsOf(problems flow.Problems, language string) (all []result.Problem) {
+	for _, p := range problems.Errors().Localized(language) {
+		at := result.Position{File: p.Pos.File, Line: p.Pos.Line, Col: p.Pos.Col}
+		all = append(all, result.Problem{Kind: string(calls.Invalid), Message: p.Message, Hint: p.Hint, Position: at})
+	}
+	return all
+}
+
+// countFiles returns how many files have problems.
+func countFiles(problems []result.Problem) int {
+	files := map[string]bool{}
+	for _, p := range problems {
+		files[p.Position.File] = true
+	}
+	return len(files)
 }
 
 // findTests returns the test files of paths, each once, in their order.

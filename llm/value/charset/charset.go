@@ -3,20 +3,28 @@
 package charset
 
 import (
+	"bytes"
+	"cmp"
 	"mime"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Decode returns a text in UTF-8. Without a name it stays as it is, but for UTF-16 with a
-// byte-order mark: a mark counts for more than the name, and is taken off.
+// byte-order mark: a mark counts for more than the name, and is taken off. Bytes that the charset does not have, for example half a
+// character of GBK, are an error with their line and column; those of UTF-8 are left to the caller.
 func Decode(data []byte, name string) ([]byte, error) {
+	if text, isMarked := bytes.CutPrefix(data, []byte(mark)); isMarked {
+		return text, nil
+	}
 	var decoder transform.Transformer = transform.Nop
 	if name != "" && !strings.EqualFold(name, "utf-8") {
 		named, err := htmlindex.Get(name)
@@ -29,8 +37,16 @@ func Decode(data []byte, name string) ([]byte, error) {
 	if err != nil {
 		return nil, wording.Errorf("decoding the charset %s: %w", name, err)
 	}
+	at := bytes.IndexRune(text, utf8.RuneError)
+	if isDecoded := !bytes.Equal(text, data); isDecoded && at >= 0 {
+		line, col := value.LineCol(string(text), at)
+		return nil, wording.Errorf("%d:%d: the bytes here are no text in %s", line, col, cmp.Or(name, "utf-16"))
+	}
 	return text, nil
 }
+
+// mark is the byte-order mark of UTF-8.
+const mark = "\ufeff"
 
 // SplitContentType returns the media type of a Content-Type in lower case, and the charset that it
 // names; "" for none. Parameters that are written badly do not hide the type.

@@ -13,6 +13,12 @@ func TestDecode(t *testing.T) {
 		"Latin-1":           {data: "caf\xe9", charset: "iso-8859-1", want: "café"},
 		"GBK":               {data: "\xc4\xe3\xba\xc3", charset: "GB2312", want: "你好"},
 		"UTF-16 by mark":    {data: "\xff\xfea\x00", charset: "iso-8859-1", want: "a"},
+		"half of a GBK":     {data: "a\n\xc4\xe3\xba", charset: "gbk", err: "2:2: the bytes here are no text in gbk"},
+		"half of UTF-16":    {data: "\xff\xfea\x00b", err: "1:2: the bytes here are no text in utf-16"},
+		"half of a pair":    {data: "\x3d\xd8a\x00", charset: "utf-16le", err: "1:1: the bytes here are no text in utf-16le"},
+		"no Shift JIS":      {data: "\x83", charset: "shift_jis", err: "1:1: the bytes here are no text in shift_jis"},
+		"marked, no UTF-8":  {data: "\ufeffcaf\xe9", want: "caf\xe9"}, // for the caller to find
+		"a mark of doubt":   {data: "a\ufffd", want: "a\ufffd"},
 		"unknown":           {data: "a", charset: "klingon", err: `the text is written in the unknown charset "klingon"`},
 		"one for attackers": {data: "a", charset: "iso-2022-kr", err: `the text is written in the unknown charset "iso-2022-kr"`},
 	} {

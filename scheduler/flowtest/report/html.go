@@ -29,6 +29,7 @@ type (
 		Suites     []pageSuite
 		Comparison []string
 		Usage      string
+		Wrong      []string // problems of files that did not run
 	}
 	pageSuite struct {
 		File, Counts string
@@ -104,6 +105,9 @@ type (
 // writeHTML writes the page of a run.
 func writeHTML(w io.Writer, run *result.Run, c *compare.Comparison, o *Options) error {
 	p := page{Language: o.Language, Title: o.countsLine(run.Counts()), Words: o.pageWords(), Usage: o.usageLine(run)}
+	for i := range run.Wrong {
+		p.Wrong = append(p.Wrong, o.place(run.Wrong[i].Position)+": "+run.Wrong[i].Message)
+	}
 	if p.Language == "" {
 		p.Language = "en"
 	}
@@ -126,6 +130,7 @@ func (o *Options) pageWords() map[string]string {
 	for _, word := range []string{"case", "prompt", "left out", "outputs", "judged", "tokens", "comparison", "reason", "difference", "answer", "checks", "value"} {
 		words[strings.ReplaceAll(word, " ", "_")] = o.say(word)
 	}
+	words["wrong"] = o.say("test files that are wrong, and did not run")
 	return words
 }
 

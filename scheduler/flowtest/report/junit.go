@@ -76,6 +76,9 @@ func writeJUnit(w io.Writer, run *result.Run, _ *compare.Comparison, o *Options)
 		}
 		all.Suites = append(all.Suites, suite)
 	}
+	for _, p := range run.Wrong {
+		all.addWrong(o, &p)
+	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
@@ -86,6 +89,22 @@ func writeJUnit(w io.Writer, run *result.Run, _ *compare.Comparison, o *Options)
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
+}
+
+// addWrong adds a problem for which a test file did not run: an error of a testcase that is the file itself.
+func (r *junitRun) addWrong(o *Options, p *result.Problem) {
+	file := o.path(p.Position.File)
+	last := len(r.Suites) - 1
+	if last >= 0 && r.Suites[last].Name == file {
+		message := r.Suites[last].Cases[0].Error
+		message.Text += o.place(p.Position) + ": " + p.Message + "\n"
+		return
+	}
+	text := o.place(p.Position) + ": " + p.Message + "\n"
+	r.Tests, r.Errors = r.Tests+1, r.Errors+1
+	r.Suites = append(r.Suites, junitSuite{Name: file, Tests: 1, Errors: 1, Time: seconds(0), Cases: []junitCase{
+		{Name: file, Class: file, Time: seconds(0), Error: &junitMessage{Message: p.Message, Type: string(result.Error), Text: text}},
+	}})
 }
 
 // junitCase returns the testcase of a case.

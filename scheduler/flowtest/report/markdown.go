@@ -20,6 +20,12 @@ func writeMarkdown(w io.Writer, run *result.Run, c *compare.Comparison, o *Optio
 		n := s.Counts()
 		fmt.Fprintf(&out, "| %s | %d | %d | %d | %d |\n", markdownText(o.path(s.File)), n.Passed, n.Failed, n.Errors, n.Skipped)
 	}
+	if len(run.Wrong) > 0 {
+		fmt.Fprintf(&out, "\n## %s\n\n", o.say("test files that are wrong, and did not run"))
+	}
+	for i := range run.Wrong {
+		fmt.Fprintf(&out, "- %s: %s\n", markdownText(o.place(run.Wrong[i].Position)), markdownText(run.Wrong[i].Message))
+	}
 	for _, s := range run.Suites {
 		for _, cs := range s.Cases {
 			if cs.Outcome == result.Fail || cs.Outcome == result.Error {

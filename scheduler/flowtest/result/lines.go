@@ -16,6 +16,7 @@ const (
 	lineCase    = "case"
 	lineSummary = "summary"
 	lineNote    = "note"
+	lineWrong   = "wrong"
 )
 
 // caseLine is the line of a case.
@@ -29,7 +30,7 @@ type caseLine struct {
 	Elapsed time.Duration `json:"elapsed_ns,omitzero"`
 }
 
-// noteLine is the line of a note on a file.
+// noteLine is the line of a note on a file, or of a problem for which it did not run.
 type noteLine struct {
 	Type string `json:"type"`
 	File string `json:"file"`
@@ -70,6 +71,11 @@ func writeLines(w io.Writer, r *Run, lineOf func(file string, c *Case) caseLine)
 			if err := WriteLine(w, noteLine{lineNote, s.File, note}); err != nil {
 				return err
 			}
+		}
+	}
+	for _, p := range r.Wrong {
+		if err := WriteLine(w, noteLine{lineWrong, p.Position.File, p}); err != nil {
+			return err
 		}
 	}
 	return WriteLine(w, summaryLine{lineSummary, r, r.Counts(), files})

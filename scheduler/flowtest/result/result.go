@@ -75,6 +75,8 @@ func (p Position) String() string {
 type Run struct {
 	Mode   Mode     `json:"mode"`
 	Suites []*Suite `json:"-"`
+	// Wrong are the problems of test files that could not be read, and so did not run, in the order of the files.
+	Wrong []Problem `json:"-"`
 	// Interrupted reports whether the run was stopped before all cases had run.
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Currency is the unit of what the models cost; "" is [llm.DefaultCurrency].
