@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -441,8 +442,9 @@ func (s *Server) previewPrompt(ctx context.Context, in *previewInput) (*body[pre
 	}
 	read := s.readerOf(ctx)
 	mayRun := checkScope(requestOf(ctx).caller, store.RunsWrite) == nil // else the files of a run are not for this caller
+	isFree := read == nil || principalOf(ctx).Bound && s.isServed(file, in.Body.Text)
 	made, err := s.options.Service.Preview(ctx, principalOf(ctx), &service.PreviewRequest{
-		File: file, Text: in.Body.Text, Line: in.Body.Line, ReadFile: read, ReadsFiles: read == nil && mayRun, Values: values,
+		File: file, Text: in.Body.Text, Line: in.Body.Line, ReadFile: read, ReadsFiles: isFree && mayRun, Values: values,
 	})
 	if err != nil {
 		return nil, err
@@ -492,36 +494,38 @@ func (s *Server) previewValues(ctx context.Context, f *flow.Flow, in *previewInp
 	return known, err
 }
 
-// readerOf returns how the check of a caller's text reads the files that the text names; nil reads any. Who may not save
-// flows gets those below the folders of flows alone: the problems of a text quote the files in it, for example
-// {call: flow, with: {path: /etc/passwd}}.
+// readerOf returns how the check of a caller's text reads the files that the text names; nil reads any. Callers who may not save
+// flows, and those bound to a user, get the served flows and the files that these name, as they were served: the problems of a text,
+// and its prompts, quote the files in it, for example {call: flow, with: {path: /etc/passwd}}. Nothing is read from the disk for
+// them, so no link, no .. and no later change leads elsewhere.
 func (s *Server) readerOf(ctx context.Context) func(path string) ([]byte, error) {
-	if s.options.Edit && checkScope(requestOf(ctx).caller, store.FlowsWrite) == nil {
+	mayRead := s.options.Edit && checkScope(requestOf(ctx).caller, store.FlowsWrite) == nil && !principalOf(ctx).Bound
+	if mayRead {
 		return nil
 	}
+	served := sync.OnceValues(s.library.ServedFiles)
 	return func(path string) ([]byte, error) {
-		for _, folder := range s.options.Flows {
-			rel, err := filepath.Rel(flow.Absolute(folder), flow.Absolute(path))
-			if err == nil && filepath.IsLocal(rel) {
-				return readBelow(folder, rel)
-			}
+		files, err := served()
+		if err != nil {
+			return nil, err
 		}
-		return nil, fs.ErrNotExist
+		content, isServed := files[flow.Absolute(path)]
+		if !isServed {
+			return nil, fs.ErrNotExist
+		}
+		return content, nil
 	}
 }
 
-// readBelow reads a file of a folder, out of which no link leads.
-func readBelow(folder, rel string) ([]byte, error) {
-	root, err := calls.OpenRoot(folder)
-	if err != nil {
-		return nil, err
+// isServed reports whether a text is that of the served flow in the file.
+func (s *Server) isServed(file, text string) bool {
+	id, ok := s.library.IDOf(file)
+	if !ok {
+		return false
 	}
-	defer func() { _ = root.Close() }() // nothing was written
-	return calls.ReadFileIn(root, rel, maxFlowFile)
+	found, err := s.library.Flow(id)
+	return err == nil && string(found.Source) == text
 }
-
-// maxFlowFile bounds a file that a flow names, as flow files are bounded themselves.
-const maxFlowFile = 8 << 20
 
 // getFlowSchema returns the JSON Schema of flow files, for editors.
 func (s *Server) getFlowSchema(context.Context, *none) (*body[value.Value], error) {

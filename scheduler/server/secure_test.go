@@ -425,6 +425,75 @@ func TestLintReadsNoForeignFiles(t *testing.T) {
 	}
 }
 
+// TestPostedFlowsReadServedFiles: a flow that is posted with the token of a user reads the files that served flows name, as they were
+// served, and no others, by whatever way it names them.
+func TestPostedFlowsReadServedFiles(t *testing.T) {
+	dir := t.TempDir()
+	f := newFixture(t, dir, nil, func(o *server.Options) { o.Edit = true })
+	private := filepath.Join(dir, "private.txt")
+	const config = `{"context_template": [{"module_name": "m", "segments": [{"type": "text", "value": "hunter2"}]}]}`
+	for name, text := range map[string]string{
+		private:                "hunter2",
+		"secret.txt":           "hunter2",
+		"book.yaml":            "- {mode: always, content: hunter2}",
+		"config.json":          config,
+		"ws/SECRET.md":         "hunter2",
+		"ws/skills/s/SKILL.md": "---\nname: s\ndescription: hunter2\n---\nhunter2",
+		"named.txt":            "opensesame",
+		"served.yaml":          "name: served\nsteps: [{id: a, call: template, with: {template: !file named.txt}}, {id: b, call: chat, with: {user: '{{ a.text }}'}}]\n",
+	} {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, "flows", name)
+		}
+		writeFile(t, name, text)
+	}
+	if err := os.Symlink(private, filepath.Join(dir, "flows", "link.txt")); err != nil {
+		t.Skip(err)
+	}
+	const asked = ", {id: b, call: chat, with: {user: '{{ a.text }}'}}"
+	const sent = ", {id: b, call: chat, with: {messages: '{{ a.messages }}'}}"
+	for _, c := range []struct{ name, steps, inputs string }{
+		{name: "below the folder", steps: "{id: a, call: template, with: {template: !file secret.txt}}" + asked},
+		{name: "by its place", steps: "{id: a, call: template, with: {template: !file " + private + "}}" + asked},
+		{name: "above the folder", steps: "{id: a, call: template, with: {template: !file ../private.txt}}" + asked},
+		{name: "through a folder and back", steps: "{id: a, call: template, with: {template: !file ws/../secret.txt}}" + asked},
+		{name: "by a link", steps: "{id: a, call: template, with: {template: !file link.txt}}" + asked},
+		{name: "included", steps: "{id: a, call: template, with: {template: '{% include \"secret.txt\" %}'}}" + asked},
+		{name: "extended", steps: "{id: a, call: template, with: {template: '{% extends \"secret.txt\" %}'}}" + asked},
+		{name: "imported", steps: "{id: a, call: template, with: {template: '{% import \"secret.txt\" as s %}{{ s }}'}}" + asked},
+		{name: "a world book", steps: "{id: a, call: in-chat, with: {history: [{role: user, content: hi}], world_books: !file book.yaml}}" + sent},
+		{name: "an input", steps: "{id: b, call: chat, with: {user: '{{ inputs.x }}'}}", inputs: "x: {type: string, default: !file secret.txt}"},
+		{name: "a configuration", steps: "{id: a, call: input, with: {config_path: config.json, user_input: hi}}, {id: b, call: chat, with: {user: '{{ a.prompt }}'}}"},
+		{name: "a workspace", steps: "{id: a, call: context, with: {workspace: ws, bootstrap_files: [SECRET.md], current_message: hi}}" + sent},
+		{name: "a skill", steps: "{id: a, call: context, with: {workspace: ws, skill_names: [s], current_message: hi}}" + sent},
+		{name: "a media file", steps: "{id: a, call: context, with: {media: [secret.txt], current_message: hi}}" + sent},
+		{name: "a flow", steps: "{id: a, call: flow, with: {path: secret.txt}}, {id: b, call: chat, with: {user: hi}}"},
+		{name: "an agent's workspace", steps: "{id: b, call: agent, with: {prompt: hi, workspace: ws}}"},
+	} {
+		text := value.OfString("name: new\ninputs: {properties: {" + c.inputs + "}}\nsteps: [" + c.steps + "]\n").JSON()
+		for name, token := range map[string]string{
+			"a reader": f.token("lin", store.FlowsRead), "an editor": f.token("lin", store.FlowsRead, store.FlowsWrite, store.RunsWrite), "an administrator": f.token("lin", store.Admin),
+		} {
+			for _, path := range []string{"/api/v1/preview", "/api/v1/lint"} {
+				r := f.do(token, "POST", path, `{"file": "new", "text": `+text+`}`)
+				if r.status != http.StatusOK || strings.Contains(r.text, "hunter2") {
+					t.Errorf("%s, by %s on %s: status %d\n%s", c.name, name, path, r.status, r.text)
+				}
+			}
+		}
+	}
+	token := f.token("lin", store.FlowsRead)
+	served := value.OfString("name: served\nsteps: [{id: a, call: template, with: {template: !file named.txt}}, {id: b, call: chat, with: {user: 'so: {{ a.text }}'}}]\n").JSON()
+	if r := f.do(token, "POST", "/api/v1/preview", `{"file": "served", "text": `+served+`, "line": 9}`); !strings.Contains(r.text, "opensesame") {
+		t.Errorf("the file that the served flow names: %s", r.text)
+	}
+	space := value.OfString(flows["space.yaml"]).JSON()
+	editor := f.token("lin", store.FlowsRead, store.RunsWrite)
+	if r := f.do(editor, "POST", "/api/v1/preview", `{"file": "space", "text": `+space+`, "line": 3}`); !strings.Contains(r.text, "Be brief.") {
+		t.Errorf("the workspace of the served flow, unchanged: %s", r.text)
+	}
+}
+
 // TestPreviewShowsNoForeignThings checks a preview for a token that may read flows alone: no file of the machine and no run is in it.
 func TestPreviewShowsNoForeignThings(t *testing.T) {
 	dir := t.TempDir()

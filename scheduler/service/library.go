@@ -247,6 +247,25 @@ func (f *LibraryFlow) hashFiles() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
+// ServedFiles returns the text of each flow, and of the files that it names, by their absolute paths.
+func (l *Library) ServedFiles() (map[string][]byte, error) {
+	flows, err := l.Flows()
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, f := range flows {
+		files[flow.Absolute(f.File)] = f.Source
+		if f.Flow == nil {
+			continue // it names none for sure
+		}
+		for name, content := range f.Flow.Files {
+			files[flow.Absolute(name)] = content
+		}
+	}
+	return files, nil
+}
+
 // unknownFlow returns the error of a flow that is not there.
 func (l *Library) unknownFlow(id string) error {
 	var ids []string

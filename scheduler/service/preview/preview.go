@@ -148,7 +148,7 @@ func (r *renderer) checkTarget() error {
 	case !r.isQuiet(r.target):
 		return calls.Errorf(calls.Missing, "the step %s (%s) builds no prompt", id, call).WithHint("put the cursor into a step that asks a model, or into one that builds messages for it")
 	case !r.mayRead(r.target):
-		return calls.Errorf(calls.Missing, "the step %s may read files, and a preview reads none for a token that may not save and run flows", id)
+		return calls.Errorf(calls.Missing, "the step %s may read files; for a token of a user, a preview reads those of a flow that is saved as it is, and none for a token that may not run flows", id)
 	}
 	return nil
 }
