@@ -66,7 +66,6 @@ var englishTexts = map[string]string{
 	"encrypted content is not supported": "a text of a vendor, to find",
 	"conn closed":                        "a text of a library, to find",
 	"credit balance is too low":          "a text of a vendor, to find",
-	"not provided":                       "what models write for a value that they do not know",
 	"did you mean ":                      "the beginning of a hint, which wording.Of says",
 	"there are ":                         "the beginning of a hint, which wording.Of says",
 	"did you mean %q?":                   "a hint, which wording.Of says",

@@ -508,6 +508,100 @@ steps:
 	}
 }
 
+// TestChatTriesAgain: the same request, or a message that asks for it, goes on with the run that has failed, and no step is paid for
+// again. Any other message, one of another user and one after the flow was changed begin a new run.
+func TestChatTriesAgain(t *testing.T) {
+	const flow = `inputs: {type: object, properties: {question: {type: string}}}
+llm: slow
+steps:
+  - {id: costly, call: chat, with: {user: "{{ question }}"}}
+  - {id: say, call: chat, with: {user: "{{ costly.text }}"}, to_user: true}
+`
+	then := func(more ...string) func(failed string) string {
+		return func(failed string) string {
+			list := []string{`{"role": "user", "content": "hi"}`}
+			for _, one := range more {
+				role, text, _ := strings.Cut(one, ": ")
+				list = append(list, fmt.Sprintf(`{"role": %q, "content": %q}`, role, strings.ReplaceAll(text, "FAILED", failed)))
+			}
+			return "[" + strings.Join(list, ",") + "]"
+		}
+	}
+	const session = `, "metadata": {"session": "s"}`
+	for _, c := range []struct {
+		name    string
+		first   string // more of the first request
+		says    func(failed string) string
+		more    string
+		onError string
+		edit    bool
+		isNew   bool
+	}{
+		{name: "the same request", says: then()},
+		{name: "the same request as a stream", says: then(), more: `, "stream": true`},
+		{name: "again", says: then("user: again")},
+		{name: "after the words of the failure", says: then("assistant: FAILED", "user: Try again!")},
+		{name: "in Chinese", says: then("assistant: FAILED", "user: 重试。")},
+		{name: "a reply of the flow", onError: "on_error: Sorry.\n", says: then("assistant: FAILED", "user: retry")},
+		{name: "a session without the talk", first: session, more: session, says: func(string) string { return messages("重试") }},
+		{name: "another message", says: then("assistant: FAILED", "user: something else"), isNew: true},
+		{name: "another first message", says: func(string) string { return messages("hello") }, isNew: true},
+		{name: "another user", first: `, "user": "lin"`, more: `, "user": "bo"`, says: then("user: again"), isNew: true},
+		{name: "another session", first: session, more: `, "metadata": {"session": "t"}`, says: then("user: again"), isNew: true},
+		{name: "another field", more: `, "temperature": 1`, says: then(), isNew: true},
+		{name: "a flow that was changed", says: then("user: again"), edit: true, isNew: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			model := scripted.New(scripted.Answer{Text: "paid"}, scripted.Answer{Error: &llm.Error{Message: "out of order", Status: 401}}, scripted.Answer{Text: "done"}, scripted.Answer{Text: "done anew"})
+			f := serveFlow(t, c.onError+flow, model)
+			token := f.token("", store.RunsRead, store.RunsWrite)
+			failed := f.chat(token, "ends", messages("hi"), c.first)
+			if len(f.runsOf(token, "failed")) != 1 {
+				t.Fatalf("the failure is %s", failed.text)
+			}
+			if c.edit {
+				writeFile(t, filepath.Join(f.dir, "flows", "ends.yaml"), flow+"# changed\n")
+			}
+			words := failed.at("/error/message")
+			if c.onError != "" {
+				words = failed.at(said)
+			}
+			r := f.chat(token, "ends", c.says(words), c.more)
+			runs, requests := len(f.runsOf(token, "")), len(model.Requests())
+			isNew := runs == 2 && requests == 4
+			if isNew != c.isNew || !c.isNew && (runs != 1 || requests != 3) || !strings.Contains(r.text, "done") {
+				t.Errorf("%d runs, %d requests: %s", runs, requests, r.text)
+			}
+		})
+	}
+}
+
+// TestSessionsOfUsers: a session belongs to the user that the client names, and to the token: the same name of another user is
+// another session.
+func TestSessionsOfUsers(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	ours, theirs := f.token("", store.RunsWrite), f.token("", store.RunsWrite)
+	of := func(user string) string { return fmt.Sprintf(`, "user": %q, "metadata": {"session": "s"}`, user) }
+	lin := f.chat(ours, "sub~wait", messages("Snow"), of("lin"))
+	run := lin.at("/scheduler/run")
+	for _, c := range []struct{ name, token, more, says string }{
+		{"the same first message of another user", ours, of("bo"), "Snow"},
+		{"another message of another user", ours, of("ann"), "Lyon"},
+		{"nobody", ours, `, "metadata": {"session": "s"}`, "Lyon"},
+		{"another token", theirs, of("lin"), "Lyon"},
+	} {
+		if r := f.chat(c.token, "sub~wait", messages(c.says), c.more); r.at("/scheduler/run") == run || r.at(said) != "What is the town?" {
+			t.Errorf("%s gets into the session: %s", c.name, r.text)
+		}
+	}
+	if r := f.chat(ours, "sub~wait", messages("Snow", lin.at(said), "Lyon"), of("bo")); r.at("/scheduler/run") == run {
+		t.Errorf("another user with the talk gets into the session: %s", r.text)
+	}
+	if r := f.chat(ours, "sub~wait", messages("Oslo"), of("lin")); r.at("/scheduler/run") != run || r.at(said) != "How many days?" {
+		t.Errorf("the user does not get into the session: %s", r.text)
+	}
+}
+
 // TestChatRepeatsAtOnce: of requests with the same answer that come at once, none begins another run: each gets the answer of the
 // run, or hears that another one has it.
 func TestChatRepeatsAtOnce(t *testing.T) {

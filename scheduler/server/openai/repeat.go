@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"maps"
 	"strconv"
@@ -61,6 +62,51 @@ func (t *turn) repeatedRun(ctx context.Context, waits *journal.RunInfo) (*journa
 		}
 		if waits == nil && did == answers && id != "" {
 			return t.api.options.Service.LookUpRun(ctx, t.by.Principal, id)
+		}
+	}
+	return nil, nil
+}
+
+// retryWords are messages that ask to try again, one a line: "again", "重试".
+//
+//go:embed retry_words.txt
+var retryWords string
+
+// asksToRetry reports whether the user asks to try again.
+func (in *request) asksToRetry() bool {
+	at := in.lastQuestion()
+	if at < 0 {
+		return false
+	}
+	words := strings.ToLower(strings.Trim(plainWords(textOf(in.messages.List()[at])), ".!。！"))
+	return words != "" && strings.Contains("\n"+retryWords, "\n"+words+"\n")
+}
+
+// failedRun returns the run that has failed and that the request tries again; nil for none. It is the same request once more, or one
+// that says so after the failed one, with or without the words that told of the failure. What the run has done is not done, and not
+// paid for, again. A flow that was changed since begins a new run.
+func (t *turn) failedRun(ctx context.Context) (*journal.RunInfo, error) {
+	keys := [][]byte{t.in.sameKey(t.by, t.model.Hash)}
+	if t.in.asksToRetry() {
+		keys = t.in.failureKeys(t.by, t.model.Hash)
+	}
+	for _, key := range keys {
+		kept, err := t.api.options.Store.Conversation(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range runsOf(kept) {
+			info, err := t.api.options.Service.LookUpRun(ctx, t.by.Principal, id)
+			if err != nil {
+				return nil, err
+			}
+			if info == nil || info.State != journal.RunFailed {
+				break // a newer run of this chat has ended well
+			}
+			left, err := t.api.options.Store.Conversation(ctx, givenUpKey(id))
+			if err != nil || left == "" {
+				return info, err
+			}
 		}
 	}
 	return nil, nil

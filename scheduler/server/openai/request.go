@@ -205,7 +205,44 @@ func (in *request) requestKey(by Caller, did deed) []byte {
 	if did == answers {
 		talk = talk[:in.answerEnd()]
 	}
-	return hashOf(by.Key, in.model, joinTalk(talk), in.session, string(did))
+	return hashOf(by.Key, in.model, in.user, joinTalk(talk), in.session, string(did))
+}
+
+// sameKey returns the key that finds the run of the same request, whatever the form of its answer, while the flow has a hash.
+func (in *request) sameKey(by Caller, flow string) []byte {
+	rest := in.doc.Map().Clone()
+	rest.Delete("stream")
+	rest.Delete("stream_options")
+	return hashOf("same", by.Key, flow, in.session, value.OfMap(rest).JSON())
+}
+
+// failureKeys returns the keys that may find the run which failed before the last message, which asks to try again: the failed request
+// ended with the message before it, or with the one before the words of the assistant that told of the failure. A client that names
+// its session may have sent neither.
+func (in *request) failureKeys(by Caller, flow string) (keys [][]byte) {
+	n := len(in.talk) - 1
+	if n > 0 {
+		keys = append(keys, in.failureKey(by, flow, n))
+	}
+	if n > 1 && in.talk[n-1].role == "assistant" {
+		keys = append(keys, in.failureKey(by, flow, n-1))
+	}
+	if in.session != "" {
+		keys = append(keys, in.failureKey(by, flow, 0))
+	}
+	return keys
+}
+
+// failureKey returns the key that finds the run which failed after the first n messages of the talk; of 0 the one that failed last in
+// the session.
+func (in *request) failureKey(by Caller, flow string, n int) []byte {
+	return hashOf("failed", by.Key, in.model, flow, in.user, in.session, joinTalk(in.talk[:n]))
+}
+
+// sessionKey returns the key that finds the runs of a session. The same name that another token or another user of the client gives
+// is another session.
+func (in *request) sessionKey(by Caller) []byte {
+	return hashOf("session", by.Key, in.model, in.user, in.session)
 }
 
 func hashOf(parts ...string) []byte {

@@ -169,6 +169,15 @@ func (t *turn) serve(ctx context.Context) error {
 	if earlier != nil {
 		return t.repeatAnswer(ctx, earlier)
 	}
+	if waits == nil || waits.State == journal.RunFailed {
+		failed, err := t.failedRun(ctx)
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			return t.repeatAnswer(ctx, failed)
+		}
+	}
 	if err := t.in.checkQuestion(t.model.Flow, waits != nil); err != nil {
 		return err
 	}

@@ -65,30 +65,51 @@ func (t *turn) askedBefore(ctx context.Context) (asked []string, err error) {
 	return asked, nil
 }
 
-// waitingOfSession is waitingRun for a request that names its session.
+// waitingOfSession is waitingRun for a request that names its session: of its runs the last one that waits, else the last one.
 func (t *turn) waitingOfSession(ctx context.Context) (*journal.RunInfo, error) {
-	filter := journal.RunFilter{
-		Flow: t.model.Flow.Name, Limit: 1,
-		Labels: map[string]string{journal.LabelSession: t.in.session, journal.LabelOrigin: service.StartedByOpenAI},
+	kept, err := t.api.options.Store.Conversation(ctx, t.in.sessionKey(t.by))
+	if err != nil {
+		return nil, err
 	}
-	for _, states := range [][]journal.RunStatus{{journal.RunWaiting}, nil} { // else the newest, whatever became of it
-		filter.States = states
-		for info, err := range t.api.options.Service.Runs(ctx, t.by.Principal, filter) {
-			if err != nil {
-				return nil, err
-			}
-			asked, err := t.askedBefore(ctx)
-			if err != nil {
-				return nil, err
-			}
-			i := slices.IndexFunc(asked, func(kept string) bool { return strings.HasPrefix(kept, info.ID+"@") })
-			if i < 0 { // the client does not send what was said, or has changed it
-				return t.ifAsked(ctx, info, "")
-			}
-			return t.ifAsked(ctx, info, strings.TrimPrefix(asked[i], info.ID+"@"))
+	var last *journal.RunInfo
+	for _, id := range runsOf(kept) {
+		info, err := t.api.options.Service.LookUpRun(ctx, t.by.Principal, id)
+		if err != nil {
+			return nil, err
+		}
+		if info == nil { // it was deleted
+			continue
+		}
+		if last == nil || info.State == journal.RunWaiting {
+			last = info
+		}
+		if info.State == journal.RunWaiting {
+			break
 		}
 	}
-	return nil, nil
+	if last == nil {
+		return nil, nil
+	}
+	asked, err := t.askedBefore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(asked, func(kept string) bool { return strings.HasPrefix(kept, last.ID+"@") })
+	if i < 0 { // the client does not send what was said, or has changed it
+		return t.ifAsked(ctx, last, "")
+	}
+	return t.ifAsked(ctx, last, strings.TrimPrefix(asked[i], last.ID+"@"))
+}
+
+// runsOf returns the ids of runs that were kept as RUN@PLACE, the last one first.
+func runsOf(kept string) (ids []string) {
+	for _, one := range slices.Backward(strings.Fields(kept)) {
+		id, _, _ := strings.Cut(one, "@")
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // ifAsked returns a run if the user can answer it, and nil otherwise: also if it asks by now for another place than then, "" if that
@@ -226,22 +247,34 @@ func (t *turn) keepReply(ctx context.Context) error {
 	if !t.model.Flow.CanWait {
 		return nil
 	}
-	keys := t.chatKeysNow()
-	return t.keepKeys(ctx, keys[:len(keys)-1], "")
+	keys := t.in.chatKeys(t.by, len(t.in.talk), t.out.whole.String())
+	return t.keepKeys(ctx, t.withSessionKey(keys[:len(keys)-1]), "")
 }
 
-// keepFailure keeps that a run has failed, which the user may answer once more if it failed while it read an answer. A client
-// may keep the words that tell of it as a message of the assistant.
+// keepFailure keeps that a run has failed, which the user may try again, and may answer once more if it failed while it read an
+// answer. A client may keep the words that tell of it as a message of the assistant.
 func (t *turn) keepFailure(ctx context.Context) error {
-	if !t.model.Flow.CanWait {
-		return nil
+	keys := [][]byte{t.in.sameKey(t.by, t.model.Hash), t.in.failureKey(t.by, t.model.Hash, len(t.in.talk))}
+	if t.in.session != "" {
+		keys = append(keys, t.in.failureKey(t.by, t.model.Hash, 0))
 	}
-	return t.keepKeys(ctx, t.chatKeysNow(), "")
+	if t.model.Flow.CanWait {
+		keys = append(keys, t.chatKeysNow()...)
+	}
+	return t.keepKeys(ctx, keys, "")
 }
 
 // chatKeysNow returns the keys of the chat with the last words of the run.
 func (t *turn) chatKeysNow() [][]byte {
-	return t.in.chatKeys(t.by, len(t.in.talk), t.out.whole.String())
+	return t.withSessionKey(t.in.chatKeys(t.by, len(t.in.talk), t.out.whole.String()))
+}
+
+// withSessionKey adds the key of the session, if the request names one.
+func (t *turn) withSessionKey(keys [][]byte) [][]byte {
+	if t.in.session == "" {
+		return keys
+	}
+	return append(keys, t.in.sessionKey(t.by))
 }
 
 // keepKeys keeps that keys lead to the run, which asks for a place.
