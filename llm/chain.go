@@ -44,7 +44,7 @@ func ParseNames(text string) (names []string) {
 // than its timeout, refuses for load, quota or a key, or ends in the middle of its thoughts.
 //
 // Two kinds of failure are final. One is a failure after the first piece of text or of a tool call:
-// whoever reads the answer may have shown that already. The other is a request that the server
+// whoever reads the answer may have shown that already, unless Unheard says that they do not. The other is a request that the server
 // calls wrong (400, 413, 422): for example, [Error] with status 400 for messages that are too long.
 //
 // It is safe for concurrent use once its fields are set.
@@ -53,6 +53,9 @@ type Chain struct {
 	// Failed is told of each candidate that failed, before the next one is asked; nil tells
 	// nobody.
 	Failed func(failed, next *Candidate, err error)
+	// Unheard is set if no user reads the answer while it comes, for example that of a slot. Then it is passed on once it is whole,
+	// unless the candidate is the last one, and another one is asked if it breaks off in the middle.
+	Unheard bool
 }
 
 var _ ImageTaker = (*Chain)(nil)
@@ -69,7 +72,7 @@ func (c *Chain) Chat(ctx context.Context, req *Request) iter.Seq2[Delta, error] 
 		var failures []error
 		for i := range c.Candidates {
 			isLast := i == len(c.Candidates)-1
-			t := attempt{candidate: &c.Candidates[i], yield: yield, holds: !isLast}
+			t := attempt{candidate: &c.Candidates[i], yield: yield, holds: !isLast, isUnheard: c.Unheard && !isLast}
 			err := t.ask(ctx, req)
 			if err == nil {
 				return
@@ -96,10 +99,12 @@ type attempt struct {
 	yield     func(Delta, error) bool
 	// holds: what comes before the first piece of the answer is held back, because another
 	// candidate may follow.
-	holds   bool
-	held    []Delta
-	named   bool // a delta with the name was passed on
-	answers bool // text or a tool call has come
+	holds bool
+	// isUnheard: the answer is held back as a whole.
+	isUnheard bool
+	held      []Delta
+	named     bool // a delta with the name was passed on
+	answers   bool // text or a tool call has come
 }
 
 // ask passes the answer on. The error is how the candidate failed.
@@ -109,7 +114,7 @@ func (t *attempt) ask(ctx context.Context, req *Request) error {
 			return err
 		}
 		t.answers = t.answers || d.Text != "" || len(d.ToolCalls) > 0
-		if t.holds && !t.answers {
+		if t.isUnheard || t.holds && !t.answers {
 			t.held = append(t.held, d)
 			continue
 		}
@@ -124,7 +129,8 @@ func (t *attempt) ask(ctx context.Context, req *Request) error {
 // isFinal reports whether no other candidate may be asked after the error.
 func (t *attempt) isFinal(ctx context.Context, err error) bool {
 	var failure *Error
-	if t.answers || ctx.Err() != nil || !errors.As(err, &failure) {
+	isHeard := t.answers && !t.isUnheard
+	if isHeard || ctx.Err() != nil || !errors.As(err, &failure) {
 		return true
 	}
 	if failure.Exhausted {

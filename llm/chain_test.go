@@ -60,6 +60,31 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// TestChainUnheard: of an answer that no user reads while it comes, nothing is passed on before it is whole, so that another provider
+// gives it if it breaks off. The last provider passes on what it has.
+func TestChainUnheard(t *testing.T) {
+	broken := scripted.Answer{Deltas: []llm.Delta{{Reasoning: "hm"}, {Text: "well"}, {ToolCalls: []llm.ToolCallDelta{{Name: "f"}}}}, Error: &llm.Error{Temporary: true, Message: "broken"}}
+	wrong := broken
+	wrong.Error = &llm.Error{Status: 400, Message: "too long"}
+	for _, c := range []struct {
+		name         string
+		main, backup scripted.Answer
+		want         string
+	}{
+		{"broken", broken, scripted.Answer{Text: "backup"}, "backup: backup"},
+		{"whole", scripted.Answer{Text: "main"}, scripted.Answer{Text: "backup"}, "main: main"},
+		{"a wrong request", wrong, scripted.Answer{Text: "backup"}, "error: provider: HTTP 400: too long"},
+		{"both broken", broken, broken, "backup: (hm) well f error: provider: broken"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			chain := &llm.Chain{Unheard: true, Candidates: []llm.Candidate{{Name: "main", Provider: scripted.New(c.main)}, {Name: "backup", Provider: scripted.New(c.backup)}}}
+			if got := transcript(t.Context(), chain); !strings.HasSuffix(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // transcript returns all that an answer has, after the name of who gave it.
 func transcript(ctx context.Context, p llm.Provider) string {
 	var b llm.AnswerBuilder

@@ -120,6 +120,34 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// TestFallbackInTheMiddle: an answer that breaks off is given by the next provider, unless the user has read the beginning.
+func TestFallbackInTheMiddle(t *testing.T) {
+	for _, c := range []struct {
+		name, step string
+		want       string // "": the run fails
+	}{
+		{"no user reads it", "", `{"a":{"text":"yes"}}`},
+		{"the user has read it", "to_user: true, ", ""},
+	} {
+		main := scripted.New(scripted.Answer{Deltas: []llm.Delta{{Text: "well"}}, Error: &llm.Error{Temporary: true, Message: "broken"}})
+		backup := scripted.Texts("yes")
+		r := schedulertest.Run(t, `{name: x, steps: [{id: a, call: ask, `+c.step+`llm: [main, backup], with: {prompt: hi}}]}`,
+			providers(map[string]llm.Provider{"main": main, "backup": backup}))
+		if isFailed := r.Err != nil; isFailed != (c.want == "") || c.want != "" && r.Outputs.JSON() != c.want {
+			t.Errorf("%s: %s, %v", c.name, r.Outputs.JSON(), r.Err)
+		}
+		said := ""
+		for _, e := range r.Events {
+			if e.Type == journal.StepDelta {
+				said += e.Data.Text
+			}
+		}
+		if c.want != "" && strings.Contains(said, "well") {
+			t.Errorf("%s: the events have %q", c.name, said)
+		}
+	}
+}
+
 // TestFallbackAndRetry: each attempt of a step begins with the first provider, and a step that retries sends each request once.
 func TestFallbackAndRetry(t *testing.T) {
 	down := scripted.Answer{Error: &llm.Error{Status: 503, Temporary: true}}

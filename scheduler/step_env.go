@@ -199,7 +199,7 @@ func (t *task) setModels() {
 		c.Provider = &budgets[i]
 		chained[i] = c
 	}
-	t.models.chain = llm.Chain{Candidates: chained, Failed: t.warnOfFailure}
+	t.models.chain = llm.Chain{Candidates: chained, Failed: t.warnOfFailure, Unheard: !t.toUser()}
 	t.env.LLM = &t.models.chain
 }
 

@@ -15,7 +15,8 @@ import (
 )
 
 // Wording says to people what a run asks of them, in the texts of this package: question.txt, hint.txt,
-// bound.txt, either.txt, stuck.txt, unfit.txt, field.txt, cancelled.txt and failed.txt. It is made where it is needed; it is only data.
+// bound.txt, either.txt, stuck.txt, unfit.txt, field.txt, cancelled.txt, unanswered.txt and failed.txt. It is made where it is needed; it is
+// only data.
 type Wording struct {
 	// Languages has the texts of users: see [calls.Env.Languages].
 	Languages fs.FS
@@ -157,6 +158,9 @@ func (w Wording) valuesOf(f Field) *value.Map {
 
 // Cancelled returns what is said when the user has cancelled the run.
 func (w Wording) Cancelled() string { return w.render("cancelled", value.NewMap(0)) }
+
+// Unanswered returns what is said in place of an answer that a model did not write, for example as an agent has used all its rounds.
+func (w Wording) Unanswered() string { return w.render("unanswered", value.NewMap(0)) }
 
 // Failed returns the words for the user whose run has failed, with the id of the run for those who can look it up. The error itself may name
 // addresses and files, and is none of the user's business.

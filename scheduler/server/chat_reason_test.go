@@ -37,14 +37,20 @@ func TestChatReason(t *testing.T) {
 		text   string
 		reason string
 	}{
-		"whole":             {speaks, scripted.Answer{Text: "hi"}, "hi", "stop"},
-		"cut":               {speaks, scripted.Answer{Text: "half an", FinishReason: "length"}, "half an", "length"},
-		"filtered":          {speaks, scripted.Answer{FinishReason: "content_filter"}, "", "content_filter"},
-		"a silent model":    {strings.Replace(speaks, "outputs: {", "outputs: {reply: nothing to say, ", 1), scripted.Answer{FinishReason: "content_filter"}, "nothing to say", "content_filter"},
+		"whole":          {speaks, scripted.Answer{Text: "hi"}, "hi", "stop"},
+		"cut":            {speaks, scripted.Answer{Text: "half an", FinishReason: "length"}, "half an", "length"},
+		"filtered":       {speaks, scripted.Answer{FinishReason: "content_filter"}, "", "content_filter"},
+		"a silent model": {strings.Replace(speaks, "outputs: {", "outputs: {reply: nothing to say, ", 1), scripted.Answer{FinishReason: "content_filter"}, "nothing to say", "content_filter"},
+		"silent":         {speaks, scripted.Answer{FinishReason: "stop"}, "I have not come to an answer.", "stop"},
+		"silent and cut": {"language: zh\n" + speaks, scripted.Answer{FinishReason: "length"}, "我没能得出答案。", "length"},
+		"an agent without an answer": {
+			"llm: slow\nsteps: [{id: a, call: agent, with: {prompt: hello, max_rounds: 1, tools: {http: [{name: t, description: Looks., with: {url: 'https://example.invalid/'}}]}}, to_user: true}]\n",
+			scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "t", Arguments: "{}"}}}, "I have not come to an answer.", "length",
+		},
 		"nobody was to say": {strings.Replace(speaks, "to_user: true", "to_user: false", 1), scripted.Answer{Text: "hi", FinishReason: "length"}, `"text":"hi"`, "stop"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := serveFlow(t, c.flow, scripted.New(c.answer, c.answer))
+			f := serveFlow(t, c.flow, scripted.New(c.answer, c.answer, c.answer, c.answer))
 			token := f.token("lin", store.RunsWrite)
 			r := f.chat(token, "ends", messages("hi"), "")
 			text := r.at(said)
@@ -120,6 +126,30 @@ func TestChatFailureInPlainWords(t *testing.T) {
 					t.Errorf("MCP tells %s", text)
 				}
 			})
+		}
+	}
+}
+
+// TestChatWithBrokenFlow: the user of a flow whose file has become invalid reads plain words in its language; the list of flows counts the errors.
+func TestChatWithBrokenFlow(t *testing.T) {
+	for _, c := range []struct{ name, before, after, want string }{
+		{"Chinese", "language: zh\nsteps: [{id: a, call: template, with: {template: x}, to_user: true}]\n", "language: zh\nsteps: [{id: a, call: no-such-call}]\n", "这里出了点问题"},
+		{"a language that is gone", "language: zh\nsteps: [{id: a, call: template, with: {template: x}, to_user: true}]\n", "steps: [{id: a, call: no-such-call}]\n", "这里出了点问题"},
+		{"English", "language: en\nsteps: [{id: a, call: template, with: {template: x}, to_user: true}]\n", "language: en\nsteps: [{id: a,\n", "Something went wrong here"},
+	} {
+		f := serveFlow(t, c.before, nil)
+		token := f.token("lin", store.RunsRead, store.RunsWrite, store.FlowsRead)
+		if r := f.chat(token, "ends", messages("hi"), ""); r.at(said) != "x" {
+			t.Fatalf("%s: before, it answers %s", c.name, r.text)
+		}
+		writeFile(t, filepath.Join(f.dir, "flows", "ends.yaml"), c.after)
+		r := f.chat(token, "ends", messages("hi"), "")
+		isPlain := !regexp.MustCompile(`no-such-call|ends\.yaml|/flows|steps|call`).MatchString(r.text)
+		if !strings.Contains(r.at("/error/message"), c.want) || !isPlain || r.status != http.StatusBadRequest {
+			t.Errorf("%s: got %d %s", c.name, r.status, r.text)
+		}
+		if flows := f.do(token, "GET", "/api/v1/flows", ""); !strings.Contains(flows.text, `"file":"ends.yaml","errors":1`) {
+			t.Errorf("%s: the list of flows does not count the errors: %s", c.name, flows.text)
 		}
 	}
 }

@@ -134,7 +134,6 @@ var _ = wording.Add(wording.Catalog{
 	"%s comes after the last message of the user, which is the one that the flow answers (end with a message of the user, or give the flow an input messages)": "%s 在用户的最后一条消息之后，而流程回答的正是那一条（请以用户的消息结尾，或给流程一个名为 messages 的输入）",
 	"%s is not supported: the flow decides":                                                        "不支持 %s：由流程决定",
 	"the model %s does not exist":                                                                  "没有模型 %s",
-	"the flow has errors: %v":                                                                      "流程有错误：%v",
 	"the inputs do not fit the flow: %v":                                                           "输入不符合流程的要求：%v",
 	"the run was handed over: ask again":                                                           "运行已移交：请再问一次",
 	"the run was cancelled":                                                                        "运行已取消",

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,8 @@ type LibraryFlow struct {
 	Source   []byte
 	// Hash is that of all its files, in hex.
 	Hash string
+	// Language is that of the flow; of one with errors the one before, or that which its text names.
+	Language string
 }
 
 // NewLibrary returns the flows below the folders. Of two with the same id, that of the first
@@ -203,11 +206,28 @@ func (l *Library) loadFlow(root, stem, rel string) (*LibraryFlow, error) {
 		return nil, err
 	}
 	one := &LibraryFlow{ID: idOfPath(stem), File: file, Flow: f, Problems: problems, Source: source}
-	one.Hash = one.hashFiles()
+	one.Hash, one.Language = one.hashFiles(), one.languageAfter(known)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.loaded[file] = one
 	return one, nil
+}
+
+// languageLine matches the line of a flow that names its language.
+var languageLine = regexp.MustCompile(`(?m)^language:[ \t]*["']?([A-Za-z-]+)`)
+
+// languageAfter returns the language of a flow that was loaded as known before; nil for not.
+func (f *LibraryFlow) languageAfter(known *LibraryFlow) string {
+	if f.Flow != nil {
+		return f.Flow.Language
+	}
+	if named := languageLine.FindSubmatch(f.Source); named != nil {
+		return string(named[1])
+	}
+	if known != nil {
+		return known.Language
+	}
+	return ""
 }
 
 // maxFlowBytes bounds a flow file.

@@ -333,6 +333,9 @@ func (s *Service) FailedText(language string, kind calls.Kind, run string) strin
 	return s.wordingIn(language).Failed(kind, run)
 }
 
+// UnansweredText returns the words in place of an answer that a model did not write, in a language; "" is that of the settings.
+func (s *Service) UnansweredText(language string) string { return s.wordingIn(language).Unanswered() }
+
 // FailureOf returns the error of a run as the person reads it for whom it ran: its kind, and what they are told.
 func (s *Service) FailureOf(details *RunDetails) journal.ErrorInfo {
 	if details.State.Error == nil {

@@ -70,7 +70,7 @@ func finishReason(output *value.Value) (reason string, ok bool) {
 // apiReason returns why the last answer ended, as the API names it.
 func (s *speakers) apiReason() string {
 	switch s.reason {
-	case reasonLength, "max_tokens":
+	case reasonLength, "max_tokens", "max_rounds", "timeout":
 		return reasonLength
 	case reasonFilter:
 		return reasonFilter
@@ -118,11 +118,16 @@ func (t *turn) inPlainWords(err error) error {
 
 // failedError is the answer to a user whose run, or request, has failed with an error of a kind.
 func (t *turn) failedError(kind calls.Kind) *Error {
-	language := t.by.Language
-	if t.model != nil && t.model.Flow != nil {
-		language = cmp.Or(t.model.Flow.Language, language)
-	}
+	language := t.language()
 	return kindError(kind, wording.Of(t.api.options.Service.FailedText(language, kind, t.out.run)))
+}
+
+// language returns that of the words for the user: of the flow, else of the request.
+func (t *turn) language() string {
+	if t.model == nil {
+		return t.by.Language
+	}
+	return cmp.Or(t.model.Language, t.by.Language)
 }
 
 func (t *turn) serve(ctx context.Context) error {
@@ -148,9 +153,9 @@ func (t *turn) serve(ctx context.Context) error {
 		return err
 	}
 	if t.model.Flow == nil {
-		errs := t.model.Problems.Errors()
-		text := wording.Text{En: errs.ForReader("en").Error(), Zh: errs.ForReader("zh").Error()}
-		return NewError(http.StatusBadRequest, wording.Say("the flow has errors: %v", text), "model", "invalid")
+		t.api.options.Log.Error("a flow that is chatted with has errors", "model", t.in.model, "errors", t.model.Problems.Errors().ForReader("en"))
+		told := t.api.options.Service.FailedText(t.language(), calls.Invalid, "")
+		return NewError(http.StatusBadRequest, wording.Of(told), "model", "invalid")
 	}
 	if err := t.checkFields(t.model.Flow); err != nil {
 		return err
@@ -306,15 +311,25 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 	return t.out.finishAnswer(last.Data.Usage, string(journal.RunRunning.After(last.Type)), t.spoken.apiReason())
 }
 
+// isSilent reports whether a model was to speak, and wrote nothing: its rounds or tokens were used up, for example. An answer that was
+// filtered is told by its reason.
+func (t *turn) isSilent() bool {
+	return t.spoken.answered && t.spoken.reason != "" && t.spoken.reason != reasonFilter && strings.TrimSpace(t.out.whole.String()) == ""
+}
+
 // addReply adds what the outputs of a finished run answer where no step has said anything: their reply, or
 // else all of them, unless steps were to speak. That these failed is the answer then.
 func (t *turn) addReply(outputs *value.Value) error {
-	if t.said || outputs == nil {
+	isSaid := t.said && !t.isSilent()
+	if isSaid || outputs == nil {
 		return nil
 	}
 	reply, ok := outputs.Get("reply")
 	switch {
-	case ok:
+	case ok && (!t.isSilent() || strings.TrimSpace(reply.PlainText()) != ""):
+	case t.isSilent():
+		t.out.addText(t.api.options.Service.UnansweredText(t.language()))
+		return nil
 	case t.spoken.answered:
 		return nil
 	case t.spoken.failed != nil:
