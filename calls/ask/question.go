@@ -195,8 +195,12 @@ func (f Field) values() *value.Map {
 	name, description := f.naming()
 	plural := isPlural(name)
 	kind := f.kind()
+	counted := plural && kind == "number"
+	if counted { // "How many cups?" of a number of cups
+		name = strings.TrimPrefix(name, "number of ")
+	}
 	choices := labelsOf(schema.Choices(f.Schema))
-	values := value.Pairs("name", name, "label", capitalize(name), "article", articleOf(name), "plural", plural, "counted", plural && kind == "number",
+	values := value.Pairs("name", name, "label", capitalize(name), "article", articleOf(name), "plural", plural, "counted", counted,
 		"question", "", "description", description, "example", f.example(), "unit", f.unit(), "kind", kind, "choices", choices)
 	if isQuestion(description) {
 		values.Set("question", value.OfString(description))

@@ -23,6 +23,7 @@ func TestQuestion(t *testing.T) {
 		{"city", `{type: string, description: The city}`, "What is the city?", "I could not find a city in that. What is it?", "我没有从中找到city。请问是什么？"},
 		{"city", `{type: string, description: "Where do you live?"}`, "Where do you live?", "I could not find a city in that. What is it?", "我没有从中找到city。请问是什么？"},
 		{"days", `{type: integer, minimum: 1, maximum: 7}`, "How many days (from 1 to 7)?", "I could not find a number of days (from 1 to 7) in that. What is it?", "我没有从中找到days（1 到 7）。请问是什么？"},
+		{"n", `{type: integer, title: number of cups}`, "How many cups?", "I could not find a number of cups in that. What is it?", "我没有从中找到cups。请问是什么？"},
 		{
 			"colour", `{title: Colour, oneOf: [{const: r, title: Red}, {const: b, title: Blue}]}`, "Which colour is it: Red or Blue?",
 			"I could not find a colour in that. Is it Red or Blue?", "我没有从中找到colour。是Red还是Blue？",

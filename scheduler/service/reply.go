@@ -37,6 +37,8 @@ type Reply struct {
 	State journal.RunStatus
 	// Text is what the user is told where the run does not go on.
 	Text string
+	// Waiting is what the run waits for where the user is asked again.
+	Waiting []journal.WaitingFor
 	// After is the last event of the run before it goes on.
 	After int64
 }
@@ -101,7 +103,7 @@ func (d *Dispatcher) askAgain(ctx context.Context, p Principal, r ReplyRequest) 
 		w.Said, w.Misfit = r.Text, value.Value{}
 		w.Misses++
 	}
-	return &Reply{State: journal.RunWaiting, Text: d.service.QuestionOf(details, *w)}, nil
+	return &Reply{State: journal.RunWaiting, Text: d.service.QuestionOf(details, *w), Waiting: details.State.Waiting}, nil
 }
 
 // askedStep returns the step of a name that waits, or the first one; nil where none does, or none that can be asked for.

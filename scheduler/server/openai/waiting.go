@@ -165,11 +165,7 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	}
 	if reply.State == journal.RunWaiting {
 		t.out.addText(reply.Text)
-		details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
-		if err != nil {
-			return err
-		}
-		if err := t.keepQuestion(ctx, details.State.Waiting); err != nil {
+		if err := t.keepQuestion(ctx, reply.Waiting); err != nil {
 			return err
 		}
 		return t.out.finishAnswer(nil, string(reply.State), reasonStop)
