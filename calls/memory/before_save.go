@@ -24,7 +24,7 @@ func WrapIndex(i, n int, err error) error {
 }
 
 // IsDuplicate reports whether b, which has come without an id, equals a: the same text
-// in the same context. Two utterances of a chat are equal only at the same moment.
+// in the same context, whichever run has said so. Two utterances of a chat are equal only at the same moment.
 func IsDuplicate(a, b *BaseMemory) bool {
 	if a.Context.UserID != b.Context.UserID || a.Context.SessionID != b.Context.SessionID || ContentKey(a.Content) != ContentKey(b.Content) {
 		return false
@@ -33,7 +33,13 @@ func IsDuplicate(a, b *BaseMemory) bool {
 		return false
 	}
 	return value.Equal(a.Context.Other, b.Context.Other) && value.Equal(value.OfMap(a.Extra), value.OfMap(b.Extra)) &&
-		value.Equal(value.OfMap(a.Context.Extra), value.OfMap(b.Context.Extra))
+		value.Equal(a.Context.extraWithoutRun(), b.Context.extraWithoutRun())
+}
+
+func (c *Context) extraWithoutRun() value.Value {
+	extra := c.Extra.Clone()
+	extra.Delete(runMember)
+	return value.OfMap(extra)
 }
 
 // Normalize puts a snapshot into the form in which it is stored, or refuses it.

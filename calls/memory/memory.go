@@ -51,6 +51,24 @@ type Context struct {
 	Extra *value.Map
 }
 
+// runMember is the member of a stored context that names the run which saved the memory. It is among the Extra of [Context], so
+// that stores of every version keep it.
+const runMember = "run_id"
+
+// RunID returns the run that saved the memory; "" if it is not known, for example of a memory that was imported.
+func (c *Context) RunID() string {
+	v, _ := c.Extra.Get(runMember)
+	id, _ := v.Str()
+	return id
+}
+
+// SetRunID names the run that saves the memory.
+func (c *Context) SetRunID(id string) {
+	extra := c.Extra.Clone()
+	extra.Set(runMember, value.OfString(id))
+	c.Extra = extra
+}
+
 // MemorySnapshot summarizes several memories: its key_points say what is in its memory_refs.
 type MemorySnapshot struct {
 	// ID is snapshot_ and a UUID.

@@ -46,7 +46,7 @@ the user, the session and the beginning of the text; --json has everything.`,
 						list = append(list, value.Must(m))
 						continue
 					}
-					b.WriteString(a.Language.Say("%s  %s  user %q  session %q  %s", m.ID, memory.FormatTime(m.Timestamp), m.Context.UserID, m.Context.SessionID, terminal.FirstLine(m.Content)) + "\n")
+					b.WriteString(a.Language.Say("%s  %s  user %q  session %q%s  %s", m.ID, memory.FormatTime(m.Timestamp), m.Context.UserID, m.Context.SessionID, a.runOfMemory(&m), terminal.FirstLine(m.Content)) + "\n")
 				}
 				if asJSON {
 					return a.PrintJSON(value.OfList(list...))
@@ -62,6 +62,15 @@ the user, the session and the beginning of the text; --json has everything.`,
 	cmd.Flags().IntVar(&limit, "limit", 50, "the newest `N` memories of each user; 0 lists all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array of memories")
 	return cmd
+}
+
+// runOfMemory names the run that saved a memory; "" if that is not known, or the run is the session.
+func (a *app) runOfMemory(m *memory.BaseMemory) string {
+	run := m.Context.RunID()
+	if run == "" || run == m.Context.SessionID {
+		return ""
+	}
+	return "  " + a.Language.Say("run %s", run)
 }
 
 func newMemoryStats(a *app) *cobra.Command {

@@ -184,6 +184,9 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		for name, meant := range misspeltMembers(objectOf(p.Context)) {
 			env.Warn("context", keptAsOther, name, meant)
 		}
+		if env.Vars.Run.ID != "" {
+			m.Context.SetRunID(env.Vars.Run.ID)
+		}
 		id, err := store.ProcessMemory(ctx, m)
 		if err != nil {
 			return nil, err

@@ -24,6 +24,42 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// A memory names the run that saved it, and the same words of another run are no second memory.
+func TestRunOfMemory(t *testing.T) {
+	store := memorytest.NewStore(t, clock)
+	ids := map[string]bool{}
+	for _, run := range []string{"first", "second"} {
+		env := calls.NewEnv()
+		env.Memory = &memory.SnapshotProcessor{Store: store, Clock: clock}
+		env.Vars = &calls.Vars{Now: callstest.Now, Scope: calls.Scope{User: "ann", Session: "tea"}, Run: calls.Run{ID: run}}
+		call, err := save.Definition().New(value.OfMap(value.Pairs("content", "Ann likes jasmine tea.", "context", "a note")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, err := call.Init(t.Context(), env.Vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := callstest.CollectOutput(call.Exec(t.Context(), env, input))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, _ := out.Get("memory_id")
+		text, _ := id.Str()
+		ids[text] = true
+	}
+	var runs []string
+	for m, err := range store.Memories(t.Context(), memory.Selection{Users: memory.User("ann")}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, m.Context.RunID())
+	}
+	if !slices.Equal(runs, []string{"first"}) || len(ids) != 1 {
+		t.Errorf("%d ids, memories of the runs %q", len(ids), runs)
+	}
+}
+
 // A context whose members are nearly user_id and session_id does not name them: lint and the run say so.
 func TestMisspeltContext(t *testing.T) {
 	params, err := yaml.ParseValue([]byte("{content: x, context: {userId: bob, session-id: s, user: bob, other: {userId: y}}}"))

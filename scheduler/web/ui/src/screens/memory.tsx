@@ -107,9 +107,10 @@ function All({ user, before }: { user: string; before: string }) {
 }
 
 /** What a memory tells of where it came from. */
-function originOf(m: Memory): { session: string; role: string } {
-  const context = (m.context ?? {}) as { session_id?: string; other_context?: { role?: string } };
-  return { session: context.session_id ?? "", role: context.other_context?.role ?? "" };
+function originOf(m: Memory): { session: string; run: string; role: string } {
+  const context = (m.context ?? {}) as { session_id?: string; run_id?: string; other_context?: { role?: string } };
+  const session = context.session_id ?? "";
+  return { session, run: context.run_id ?? (isRun(session) ? session : ""), role: context.other_context?.role ?? "" };
 }
 
 /** The id of a run is a session too: of a flow whose runs remember each for itself. */
@@ -127,12 +128,12 @@ function MemoryList({ label, user, items, onDeleted }: { label: string; user: st
   );
 }
 
-/** MemoryRow is a line of a memory: its text, role, session with the way to its run, and age. Its text opens the rest. */
+/** MemoryRow is a line of a memory: its text, role, the way to the run that saved it, session, and age. Its text opens the rest. */
 function MemoryRow({ user, memory: m, onDelete }: { user: string; memory: Memory; onDelete(): void }) {
   const t = useText();
   const me = useMe();
   const [isOpen, setOpen] = useState(false);
-  const { session, role } = originOf(m);
+  const { session, run, role } = originOf(m);
   const score = m.relevance && formatNumber(Math.round(m.relevance.score * 100) / 100);
   return (
     <li data-open={isOpen || undefined}>
@@ -140,7 +141,11 @@ function MemoryRow({ user, memory: m, onDelete }: { user: string; memory: Memory
         <button className="memory-text" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{m.content}</button>
         <b title={m.relevance?.reason}>{score}</b>
         <span className="hint">{role && <span className="badge">{role}</span>}</span>
-        <span className="hint">{session && <Link href={isRun(session) ? `/runs/${session}` : `/runs?q=${encodeURIComponent(session)}`} title={session}>{isRun(session) ? t("memory.run", { run: session.slice(-8) }) : t("memory.session", { session })}</Link>}</span>
+        <span className="hint">
+          {run && <Link href={`/runs/${run}`} title={run}>{t("memory.run", { run: run.slice(-8) })}</Link>}
+          {run && session && session !== run && " · "}
+          {session && session !== run && <Link href={`/runs?q=${encodeURIComponent(session)}`} title={session}>{t("memory.session", { session })}</Link>}
+        </span>
         <span className="hint">{m.timestamp && <Ago time={m.timestamp} />}</span>
         {hasScope(me, "memory:write") && <button className="quiet" aria-label={t("memory.delete_this", { text: (m.content ?? m.id).slice(0, 60) })} title={t("memory.delete")} onClick={onDelete}>✕</button>}
       </div>
