@@ -227,6 +227,7 @@ func TestKubernetesFiles(t *testing.T) {
 func TestKubernetesSettings(t *testing.T) {
 	c := readCluster(t)
 	t.Setenv("SCHEDULER_STORE", "postgres://scheduler:x@postgres/scheduler?sslmode=disable")
+	t.Setenv("JOURNAL_KEY", strings.Repeat("ab", 32))
 	settings, err := config.Load(config.Place{File: filepath.Join(manifests, "scheduler.yaml")}, wire.ProviderTypes())
 	if err != nil {
 		t.Fatal(err)
