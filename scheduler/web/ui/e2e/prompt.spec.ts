@@ -98,9 +98,11 @@ test("by the keyboard alone: from the list to the reason of an entry that was le
   await page.keyboard.press("Enter");
   await expect(page.getByRole("dialog")).toBeVisible();
   await page.keyboard.press("Escape");
+  const leftOut = page.locator(".left-out li").first();
+  await expect(leftOut.getByText("getvar('season') == 'winter'", { exact: false })).toBeVisible();
   await tabTo(hasFocus(".left-out summary"));
   await page.keyboard.press("Enter");
-  await expect(page.getByText("getvar('season') == 'winter'", { exact: false })).toBeVisible();
+  await expect(leftOut.getByText("by scene")).toBeVisible();
 });
 
 for (const look of looks) {

@@ -265,8 +265,7 @@ function LeftOut({ entries, box }: { entries: Schemas["LeftOut"][]; box: RefObje
         {entries.map((one, i) => (
           <li key={i}>
             <details>
-              <summary><span className="badge">{one.kind}</span> <strong>{one.name}</strong> <span className="hint">{one.tokens ? t("prompt.message_tokens", { n: one.tokens }) : ""}</span></summary>
-              <p>{one.reason}</p>
+              <summary><span className="badge">{one.kind}</span> <strong>{one.name}</strong> <span className="hint">{one.tokens ? t("prompt.message_tokens", { n: one.tokens }) : ""}</span> <span className="left-out-why">{one.reason}</span></summary>
               {one.detail && <pre>{one.detail}</pre>}
               <p className="hint">{t("prompt.left_out_by", { step: one.step })}</p>
             </details>

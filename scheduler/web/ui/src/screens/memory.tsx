@@ -23,6 +23,7 @@ export default function MemoryScreen() {
   const me = useMe();
   const [query, setQuery] = useSearchParams();
   const user = query.get("user") ?? me.user ?? "";
+  const users = useLoad(async (signal) => (hasScope(me, "admin") && !me.bound ? (await api.get("/api/v1/memory/users", { query: { limit: 200 }, signal })).items.map((u) => u.user) : undefined), []);
   const tab = query.get("tab") === "snapshots" ? "snapshots" : "memories";
   const set = (name: string, value: string) => setQuery((old) => {
     const next = new URLSearchParams(old);
@@ -33,8 +34,8 @@ export default function MemoryScreen() {
   return (
     <section className="screen">
       <ScreenHead title={t("memory.title")} />
-      <SearchBar key={user} user={user} query={query} onSet={setQuery} onUser={(one) => set("user", one)} />
-      {!user && <Empty title={t("memory.choose")} />}
+      <SearchBar key={user} user={user} users={users.data} query={query} onSet={setQuery} onUser={(one) => set("user", one)} />
+      {!user && (users.data?.length === 0 ? <Empty title={t("memory.no_users")}><p>{t("memory.no_users_text")}</p></Empty> : <Empty title={t("memory.choose")} />)}
       {user && <Stats user={user} />}
       {user && (
         <Tabs tabs={(["memories", "snapshots"] as const).map((id) => ({ id, title: t(`memory.tab_${id}`) }))} value={tab} onChange={(one) => set("tab", one)} label={t("memory.title")}>
@@ -45,12 +46,12 @@ export default function MemoryScreen() {
   );
 }
 
-function SearchBar({ user, query, onSet, onUser }: { user: string; query: URLSearchParams; onSet(next: URLSearchParams): void; onUser(user: string): void }) {
+/** SearchBar searches the memories of a user. users are those who have some, if the reader may know them. */
+function SearchBar({ user, users, query, onSet, onUser }: { user: string; users?: string[]; query: URLSearchParams; onSet(next: URLSearchParams): void; onUser(user: string): void }) {
   const t = useText();
   const me = useMe();
   const [text, setText] = useState(query.get("q") ?? "");
   const [asOf, setAsOf] = useState(query.get("as_of") ?? "");
-  const users = useLoad(async (signal) => (hasScope(me, "admin") && !me.bound ? api.get("/api/v1/memory/users", { query: { limit: 200 }, signal }) : undefined), []);
   const search = () => {
     const next = new URLSearchParams(query);
     for (const [name, value] of [["q", text.trim()], ["as_of", asOf]] as const) {
@@ -64,8 +65,8 @@ function SearchBar({ user, query, onSet, onUser }: { user: string; query: URLSea
     <form className="filters" role="search" onSubmit={(e) => (e.preventDefault(), search())}>
       {!me.bound && (
         <label>{t("memory.user")}
-          {users.data
-            ? <select value={user} onChange={(e) => onUser(e.target.value)}><option value="">{t("memory.none")}</option>{[...new Set([...users.data.items.map((u) => u.user), ...(user ? [user] : [])])].map((one) => <option key={one}>{one}</option>)}</select>
+          {users
+            ? <select value={user} onChange={(e) => onUser(e.target.value)}><option value="">{t("memory.none")}</option>{[...new Set([...users, ...(user ? [user] : [])])].map((one) => <option key={one}>{one}</option>)}</select>
             : <input defaultValue={user} onBlur={(e) => onUser(e.target.value.trim())} />}
         </label>
       )}
