@@ -31,11 +31,24 @@ flow KEY explains one key and those below it, such as steps.retry.`,
 			}
 			target, rest, err := cmd.Root().Find(args)
 			if err == nil && len(rest) == 0 {
-				return target.Help()
+				return a.explainCommand(target, args)
 			}
 			return a.printGuide(args)
 		},
 	}
+}
+
+// explainCommand prints the help of a command, and names the guide of the same name, for example that to memory.
+func (a *app) explainCommand(target *cobra.Command, args []string) error {
+	if err := target.Help(); err != nil {
+		return err
+	}
+	topic := strings.Join(args, " ")
+	if _, ok := docs.Read(topic, ""); !ok {
+		return nil
+	}
+	_, err := fmt.Fprintln(a.Stdout, "\n"+a.Language.Say("There is a guide too: scheduler help docs %s", topic))
+	return err
 }
 
 // printGuide prints the guide of a topic, or without one the list of guides.

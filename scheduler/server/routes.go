@@ -71,15 +71,20 @@ func (s *Server) registerGuides() {
 		}
 		writeMarkdown(w, list.String())
 	})
-	s.mux.HandleFunc("GET /docs/{file}", func(w http.ResponseWriter, r *http.Request) {
-		topic, isMarkdown := strings.CutSuffix(r.PathValue("file"), ".md")
-		text, ok := docs.Read(topic, r.URL.Query().Get("language"))
-		if !isMarkdown || !ok {
-			s.writeProblem(w, r, newProblem(http.StatusNotFound, "notfound", wording.Say("there is no such guide"), wording.Say("GET %s lists them", "/llms.txt")))
-			return
-		}
-		writeMarkdown(w, text)
-	})
+	s.mux.HandleFunc("GET /docs/{file}", func(w http.ResponseWriter, r *http.Request) { s.serveGuide(w, r, r.URL.Query().Get("language")) })
+	// Links of a Chinese guide are as in the folder: its neighbours are below zh, and the English guides above.
+	s.mux.HandleFunc("GET /docs/zh/{file}", func(w http.ResponseWriter, r *http.Request) { s.serveGuide(w, r, "zh") })
+}
+
+// serveGuide writes the guide that the path names.
+func (s *Server) serveGuide(w http.ResponseWriter, r *http.Request, language string) {
+	topic, isMarkdown := strings.CutSuffix(r.PathValue("file"), ".md")
+	text, ok := docs.Read(topic, language)
+	if !isMarkdown || !ok {
+		s.writeProblem(w, r, newProblem(http.StatusNotFound, "notfound", wording.Say("there is no such guide"), wording.Say("GET %s lists them", "/llms.txt")))
+		return
+	}
+	writeMarkdown(w, text)
 }
 
 // markdown is the media type of guides (RFC 7763).

@@ -138,6 +138,8 @@ func TestGuides(t *testing.T) {
 		"/llms.txt":                     "- [Tutorial](/docs/tutorial.md)",
 		"/docs/tutorial.md":             "# Tutorial\n",
 		"/docs/tutorial.md?language=zh": "# 教程\n",
+		"/docs/zh/tutorial.md":          "# 教程\n",
+		"/docs/zh/README.md":            "# 指南\n",
 		"/docs/compare.md?language=zh":  "# How it compares\n",
 		"/docs/README.md":               "# Guides\n",
 	} {
