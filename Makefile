@@ -166,7 +166,7 @@ fuzz: ## Fuzz every target for FUZZTIME (1m)
 chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end, a server SERVER_KILLS (100) times under load, and a memory store KILL_ROUNDS (25) times in up to KILL_SAVES (10000) saves
 	CHAOS_ROUNDS=$(or $(CHAOS_ROUNDS),100) go test -count=1 -timeout 60m -v ./test/chaos
 	SLOW_TESTS=1 SERVER_KILLS=$(or $(SERVER_KILLS),100) go test -count=1 -timeout 60m -v -run 'TestServerIsKilled$$' ./cmd/scheduler
-	SLOW_TESTS=1 KILL_ROUNDS=$(or $(KILL_ROUNDS),25) KILL_SAVES=$(or $(KILL_SAVES),10000) go test -count=1 -timeout 60m -v -run 'TestKill$$' ./calls/memory/sqlite ./calls/memory/postgres
+	SLOW_TESTS=1 KILL_ROUNDS=$(or $(KILL_ROUNDS),25) KILL_SAVES=$(or $(KILL_SAVES),10000) go test -count=1 -timeout 60m -v -run 'Test(Shared)?Kill$$' ./calls/memory/sqlmemory
 
 # Postgres is needed; a server of Temporal is compiled, for some minutes.
 cluster: ## Kill, freeze and replace workers, Postgres and Temporal under load of up to 1,000 runs and 10,000 items, CLUSTER_ROUNDS (20) times each
@@ -174,7 +174,7 @@ cluster: ## Kill, freeze and replace workers, Postgres and Temporal under load o
 
 bench-cluster: ## Measure runs on a cluster on this machine beside the goals, and memory in Postgres beside SQLite (BENCH_MEMORIES, 100000)
 	CLUSTER_ROUNDS=1 go -C test/cluster test -count=1 -timeout 60m -v -run TestFigures .
-	go test -count=1 -timeout 60m -run '^$$' -bench Stores -benchtime 1x ./calls/memory/postgres
+	go test -count=1 -timeout 60m -run '^$$' -bench Stores -benchtime 1x ./calls/memory/sqlmemory
 
 soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
 	SOAK=$(or $(SOAK),10000) go test -count=1 -timeout 60m -v -run NothingGrows ./plugins/host

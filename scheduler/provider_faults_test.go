@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
-	memorysqlite "github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler"
@@ -59,7 +59,7 @@ var asking = map[string]struct {
 // remembered returns a memory of user ann, in which her two-wheeler is found by its meaning.
 func remembered(t *testing.T, embeddings *memory.Embeddings) *memory.SnapshotProcessor {
 	t.Helper()
-	store, err := memorysqlite.OpenTemporary(t.Context(), memorysqlite.Options{})
+	store, err := sqlmemory.OpenTemporary(t.Context(), sqlmemory.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,16 +139,15 @@ var layers = map[string][]string{
 	// A journal's backends stand below its contract, their conformance suite beside.
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},
-	// Two stores, and that of the server, can be in a Postgres database.
-	"calls/pgdb":            {"calls", "llm/value/wording"},
-	"calls/pgdb/pgdbtest":   {},
-	"calls/memory/postgres": {"calls", "calls/memory/...", "llm/value/...", "calls/pgdb"},
-	// Two stores are SQLite files.
+	// These stores can be in a Postgres database.
+	"calls/pgdb":          {"calls", "llm/value/wording"},
+	"calls/pgdb/pgdbtest": {},
+	// These stores can be SQLite files.
 	"calls/sqlitefile": {"calls"},
 	// One text of SQL runs on either.
-	"calls/database":               {"calls/pgdb", "calls/sqlitefile"},
+	"calls/database":               {"calls/pgdb", "calls/sqlitefile", "llm/value/wording"},
 	"scheduler/journal/sqljournal": {"scheduler/journal", "scheduler/journal/internal/...", "scheduler/journal/transfer", "calls", "llm", "llm/value/...", "calls/database", "calls/pgdb", "calls/sqlitefile"},
-	"calls/memory/sqlite":          {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
+	"calls/memory/sqlmemory":       {"calls", "calls/memory/...", "llm/value/...", "calls/database", "calls/pgdb", "calls/sqlitefile"},
 	// Where all parts meet. The commands know neither providers nor where things are stored.
 	"cmd/scheduler/wire":        {"calls/...", "cmd/scheduler/config", "cmd/scheduler/terminal", "llm/...", "plugins/host", "scheduler/..."},
 	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/...", "skills"},

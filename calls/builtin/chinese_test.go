@@ -10,7 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
@@ -236,7 +236,7 @@ func TestChinesePrompts(t *testing.T) {
 	for name, c := range chineseFlows {
 		t.Run(name, func(t *testing.T) {
 			model := scripted.New(c.answers...)
-			store, err := sqlite.OpenTemporary(t.Context(), sqlite.Options{})
+			store, err := sqlmemory.OpenTemporary(t.Context(), sqlmemory.FileOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,9 +9,11 @@ package database
 import (
 	"context"
 	"strings"
+	"sync"
 
 	"github.com/callnode/scheduler/calls/pgdb"
 	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Store is an open database. Its package opens it and closes it at the end of the program. It is
@@ -43,33 +45,63 @@ type Change struct {
 type Conn interface {
 	// Exec runs a statement and returns the number of rows that it changed.
 	Exec(query string, args ...any) (changed int64, err error)
-	// ExecAll runs statements in order. Postgres gets them in one round trip, and outside of a
-	// transaction makes all of them or none.
-	ExecAll(statements ...Statement) error
+	// Pipeline runs statements in order. Postgres gets them in one round trip, and outside of a
+	// transaction makes all of them or none. The first error ends it.
+	Pipeline(statements ...Statement) error
 	// QueryRow reads the first row of a query into dest. found is false if there is none.
 	QueryRow(query string, args []any, dest ...any) (found bool, err error)
 	// QueryRows calls each for every row of a query, until it returns an error.
 	QueryRows(query string, args []any, each func(scan func(...any) error) error) error
 }
 
-// Statement is one of several that [Conn] ExecAll runs.
+// Statement is one of several that [Conn] Pipeline runs.
 type Statement struct {
 	Query string
-	Args  []any
+	// Any is a list for $1 of a query that has it in "= ANY($1)", for example []int64{1, 2}; nil if
+	// the query has none. A file has no arrays: it runs the statement once for each element, so the
+	// elements must be distinct and need nothing of each other.
+	Any any
+	// Args are the arguments, behind Any if there is one.
+	Args []any
+	// Each is called for every row; nil if none is wanted.
+	Each func(scan func(...any) error) error
+	// Changed gets the number of rows that were changed; it may be nil, and is for a statement
+	// without Each.
+	Changed *int64
 }
 
-// File is a SQLite file.
+// File is a SQLite file. [NewFile] makes it.
 type File struct {
 	*sqlitefile.Store
-	// Prefix is what the names of tables begin with in Postgres, for example "journal_". A file
-	// belongs to one store, and its tables do without; "" if they do not.
-	Prefix string
+	names *names
 }
 
 var _ Store = File{}
 
+// NewFile returns the file of a store. The pairs are what the common text has and what the file
+// has in its place, for example "journal_", "": the tables of a file need no prefix.
+func NewFile(store *sqlitefile.Store, pairs ...string) File {
+	return File{store, &names{replacer: strings.NewReplacer(append(pairs, "= ANY($1)", "= $1")...)}}
+}
+
+// names turns the common text into that of a file. It is safe for concurrent use.
+type names struct {
+	replacer *strings.Replacer
+	texts    sync.Map // of statements that were turned before
+}
+
+// text returns the statement of the file.
+func (n *names) text(query string) string {
+	if text, ok := n.texts.Load(query); ok {
+		return text.(string) //nolint:errcheck // nothing else is stored
+	}
+	text := n.replacer.Replace(query)
+	n.texts.Store(query, text)
+	return text
+}
+
 // Conn returns a connection of the file as one that takes the common text.
-func (f File) Conn(c *sqlitefile.Conn) Conn { return fileConn{c, f.Prefix} }
+func (f File) Conn(c *sqlitefile.Conn) Conn { return fileConn{c, f.names} }
 
 // Read calls do in a transaction that only reads.
 func (f File) Read(ctx context.Context, do func(Conn) error) error {
@@ -83,16 +115,8 @@ func (f File) Write(ctx context.Context, change Change) error {
 
 // fileConn is a connection to a file.
 type fileConn struct {
-	conn   *sqlitefile.Conn
-	prefix string
-}
-
-// text returns a statement with the names that the tables have in the file.
-func (c fileConn) text(query string) string {
-	if c.prefix == "" {
-		return query
-	}
-	return strings.ReplaceAll(query, c.prefix, "")
+	conn *sqlitefile.Conn
+	*names
 }
 
 // Exec runs a statement.
@@ -100,14 +124,51 @@ func (c fileConn) Exec(query string, args ...any) (int64, error) {
 	return c.conn.ExecCount(c.text(query), args...)
 }
 
-// ExecAll runs statements in order.
-func (c fileConn) ExecAll(statements ...Statement) error {
-	for _, s := range statements {
-		if _, err := c.Exec(s.Query, s.Args...); err != nil {
+// Pipeline runs statements in order.
+func (c fileConn) Pipeline(statements ...Statement) error {
+	for i := range statements {
+		if err := c.runEach(&statements[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// runEach runs a statement, for each element of its list if it has one.
+func (c fileConn) runEach(s *Statement) error {
+	switch list := s.Any.(type) {
+	case nil:
+		return c.run(s, s.Args)
+	case []int64:
+		return runList(c, s, list)
+	case []string:
+		return runList(c, s, list)
+	case [][]byte:
+		return runList(c, s, list)
+	}
+	return wording.Errorf("a list is %T", s.Any)
+}
+
+func runList[T any](c fileConn, s *Statement, list []T) error {
+	args := append([]any{nil}, s.Args...)
+	for _, element := range list {
+		args[0] = element
+		if err := c.run(s, args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c fileConn) run(s *Statement, args []any) error {
+	if s.Each != nil {
+		return c.QueryRows(s.Query, args, s.Each)
+	}
+	n, err := c.Exec(s.Query, args...)
+	if s.Changed != nil {
+		*s.Changed += n
+	}
+	return err
 }
 
 // QueryRow reads the first row of a query.
@@ -160,11 +221,14 @@ func (c sharedConn) Exec(query string, args ...any) (int64, error) {
 	return c.conn.Exec(c.ctx, query, args...)
 }
 
-// ExecAll runs statements in one round trip.
-func (c sharedConn) ExecAll(statements ...Statement) error {
+// Pipeline runs statements in one round trip.
+func (c sharedConn) Pipeline(statements ...Statement) error {
 	all := make([]pgdb.Statement, len(statements))
 	for i, s := range statements {
-		all[i] = pgdb.Statement{Query: s.Query, Args: s.Args}
+		all[i] = pgdb.Statement{Query: s.Query, Args: s.Args, Each: s.Each, Changed: s.Changed}
+		if s.Any != nil {
+			all[i].Args = append([]any{s.Any}, s.Args...)
+		}
 	}
 	return c.conn.Pipeline(c.ctx, all...)
 }

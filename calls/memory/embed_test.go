@@ -16,7 +16,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/openai"
 )
@@ -215,8 +215,8 @@ func TestEmbeddingPoison(t *testing.T) {
 // TestEmbeddingStopped: what was being embedded when the process ended is not lost.
 func TestEmbeddingStopped(t *testing.T) {
 	dir := t.TempDir()
-	open := func() *sqlite.Store {
-		s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+	open := func() *sqlmemory.Store {
+		s, err := sqlmemory.OpenFile(t.Context(), dir, sqlmemory.FileOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

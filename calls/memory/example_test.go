@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
 // A program opens a store, saves what was said, and searches it. No model is needed.
 func Example() {
 	ctx := context.Background()
-	store, err := sqlite.OpenTemporary(ctx, sqlite.Options{}) // or sqlite.Open with a directory
+	store, err := sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{}) // or sqlmemory.OpenFile with a directory
 	if err != nil {
 		panic(err)
 	}
@@ -48,7 +48,7 @@ func Example() {
 // memories; with one, set SnapshotProcessor.Generator.
 func ExampleSnapshotProcessor_Run() {
 	ctx := context.Background()
-	store, err := sqlite.OpenTemporary(ctx, sqlite.Options{})
+	store, err := sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{})
 	if err != nil {
 		panic(err)
 	}

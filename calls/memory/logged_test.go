@@ -10,7 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
 // march is the time of a clock.
@@ -27,7 +27,7 @@ func (f failing) Search(context.Context, *memory.Query) (*memory.Found, error) {
 // A store tells what it does, with counts and without contents, and warns of what fails: not of
 // mistakes of the caller.
 func TestLogged(t *testing.T) {
-	store, err := sqlite.OpenTemporary(t.Context(), sqlite.Options{})
+	store, err := sqlmemory.OpenTemporary(t.Context(), sqlmemory.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,6 +77,9 @@ type Statement struct {
 	Args  []any
 	// Each is called for every row; nil where none is wanted.
 	Each func(scan func(...any) error) error
+	// Changed gets the number of rows that were changed, added; nil if it is not wanted. It is for a
+	// statement without Each.
+	Changed *int64
 }
 
 // Pipeline runs statements in order, in one round trip. Outside of a transaction they are
@@ -90,8 +93,12 @@ func (c *Conn) Pipeline(ctx context.Context, statements ...Statement) (err error
 	defer func() { err = errors.Join(err, results.Close()) }()
 	for _, s := range statements {
 		if s.Each == nil {
-			if _, err := results.Exec(); err != nil {
+			tag, err := results.Exec()
+			if err != nil {
 				return err
+			}
+			if s.Changed != nil {
+				*s.Changed += tag.RowsAffected()
 			}
 			continue
 		}

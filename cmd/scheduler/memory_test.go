@@ -11,7 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
 // memoryProgram runs the program in a directory of its own.
@@ -64,7 +64,7 @@ func TestMemorySalvage(t *testing.T) {
 	p := newMemoryProgram(t)
 	const n = 2000
 	p.must(memoryLines(n), "memory", "import", "--jsonl", "-")
-	file := filepath.Join(".scheduler", sqlite.FileName)
+	file := filepath.Join(".scheduler", sqlmemory.FileName)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestMemorySalvage(t *testing.T) {
 func TestMemorySalvageOfNothing(t *testing.T) {
 	p := newMemoryProgram(t)
 	p.must(memoryLines(40), "memory", "import", "--jsonl", "-")
-	file := filepath.Join(".scheduler", sqlite.FileName)
+	file := filepath.Join(".scheduler", sqlmemory.FileName)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

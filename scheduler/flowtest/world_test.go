@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/scheduler"
@@ -49,7 +49,7 @@ func newWorld(t testing.TB, open func(name string) (llm.Provider, error), defs .
 			return &scheduler.StepExecutor{Env: calls.NewEnv(), Loader: loader}, nil
 		},
 		Memory: func(ctx context.Context, clock func() time.Time) (*memory.SnapshotProcessor, error) {
-			store, err := sqlite.OpenTemporary(ctx, sqlite.Options{Clock: clock})
+			store, err := sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{Clock: clock})
 			if err != nil {
 				return nil, err
 			}

@@ -21,7 +21,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/callnode/scheduler/calls/memory"
-	memorysqlite "github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
@@ -141,7 +141,7 @@ func newHouse(t *testing.T) *house {
 			t.Error("a flow without memory opens a store")
 			return nil, errors.New("the store is closed")
 		}
-		s, err := memorysqlite.Open(ctx, dir, memorysqlite.Options{})
+		s, err := sqlmemory.OpenFile(ctx, dir, sqlmemory.FileOptions{})
 		return &memory.SnapshotProcessor{Store: s, Clock: func() time.Time { return doorsNow }, IDSeed: "doors"}, err
 	}
 	h.service = service.New(parts)

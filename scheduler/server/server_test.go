@@ -21,7 +21,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/memory"
-	memorysqlite "github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/tokens"
@@ -163,7 +163,7 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 		EphemeralJournal: func() journal.Journal { return journalmemory.New(time.Now) },
 		Languages:        func() *flow.Languages { return &flow.Languages{Default: "en"} },
 		Memory: func(ctx context.Context, _ service.MemoryOptions) (*memory.SnapshotProcessor, error) {
-			s, err := memorysqlite.Open(ctx, dir, memorysqlite.Options{})
+			s, err := sqlmemory.OpenFile(ctx, dir, sqlmemory.FileOptions{})
 			return &memory.SnapshotProcessor{Store: s}, err
 		},
 		Snapshots: func() (*memory.SnapshotGenerator, error) { return nil, nil },

@@ -11,7 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
-	memorysqlite "github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/scheduler"
@@ -41,7 +41,7 @@ func testParts(dir string, flows func(service.Surroundings) (*flow.Loader, []ser
 					return &scheduler.StepExecutor{Env: calls.NewEnv(), Loader: l}, err
 				},
 				Memory: func(ctx context.Context, clock func() time.Time) (*memory.SnapshotProcessor, error) {
-					s, err := memorysqlite.OpenTemporary(ctx, memorysqlite.Options{Clock: clock})
+					s, err := sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{Clock: clock})
 					return &memory.SnapshotProcessor{Store: s, Clock: clock}, err
 				},
 				Journal: func() journal.Journal { return journalmemory.New(time.Now) },

@@ -11,7 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value/secret"
@@ -49,7 +49,7 @@ func newTests(t *testing.T, change func(*flowtest.Options)) *service.Tests {
 					return &scheduler.StepExecutor{Env: calls.NewEnv(), Loader: flows}, nil
 				},
 				Memory: func(ctx context.Context, clock func() time.Time) (*memory.SnapshotProcessor, error) {
-					store, err := sqlite.OpenTemporary(ctx, sqlite.Options{Clock: clock})
+					store, err := sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{Clock: clock})
 					return &memory.SnapshotProcessor{Store: store, Clock: clock}, err
 				},
 				Journal: func() journal.Journal { return journalmemory.New(time.Now) },

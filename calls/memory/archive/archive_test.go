@@ -20,20 +20,20 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/test/slow"
 )
 
 var start = time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 
-func store(t *testing.T) *sqlite.Store {
+func store(t *testing.T) *sqlmemory.Store {
 	t.Helper()
 	return memorytest.NewStore(t, func() time.Time { return start })
 }
 
 // filled is a store with everything that a directory can have.
-func filled(t *testing.T) *sqlite.Store {
+func filled(t *testing.T) *sqlmemory.Store {
 	t.Helper()
 	s := store(t)
 	saved, err := s.SaveMemories(t.Context(), []memory.BaseMemory{

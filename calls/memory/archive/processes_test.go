@@ -14,7 +14,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
 // childName makes TestMirrorChild a process that changes a mirrored store; that named
@@ -24,7 +24,7 @@ const childName, childDir, endless = "MIRROR_TEST_CHILD", "MIRROR_TEST_DIR", "en
 // mirrored opens the store of a directory, with its mirror.
 func mirrored(t *testing.T, dir string) *archive.Mirror {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+	s, err := sqlmemory.OpenFile(t.Context(), dir, sqlmemory.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestMirrorProcesses(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+	s, err := sqlmemory.OpenFile(t.Context(), dir, sqlmemory.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
 // NewStore returns an empty store with that clock, nil for the machine's, to test what
 // uses a store. It is closed and removed at the end of the test.
-func NewStore(t testing.TB, clock func() time.Time) *sqlite.Store {
+func NewStore(t testing.TB, clock func() time.Time) *sqlmemory.Store {
 	t.Helper()
-	s, err := sqlite.OpenTemporary(t.Context(), sqlite.Options{Clock: clock})
+	s, err := sqlmemory.OpenTemporary(t.Context(), sqlmemory.FileOptions{Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

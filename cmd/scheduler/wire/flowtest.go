@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/tokens"
@@ -54,7 +54,7 @@ func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 	return &flowtest.Options{
 		Executor: func(*flow.Flow) (*scheduler.StepExecutor, error) { return rt.newBareExecutor() },
 		Memory: func(ctx context.Context, clock func() time.Time) (*memory.SnapshotProcessor, error) {
-			store, err := sqlite.OpenTemporary(ctx, sqlite.Options{Clock: clock})
+			store, err := sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{Clock: clock})
 			if err != nil {
 				return nil, err
 			}

@@ -10,8 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
-	"github.com/callnode/scheduler/calls/memory/postgres"
-	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm"
@@ -45,28 +44,30 @@ func (rt *Runtime) OpenMemory(ctx context.Context, o service.MemoryOptions) (*me
 func (rt *Runtime) openMemoryStore(ctx context.Context, o service.MemoryOptions) (memory.Store, error) {
 	log := terminal.NewWarningLog(rt.log, terminal.Language(rt.settings.DefaultLanguage()))
 	if o.Temporary {
-		return sqlite.OpenTemporary(ctx, sqlite.Options{Clock: o.Clock})
+		return sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{Clock: o.Clock})
 	}
 	if rt.SharesStore() {
-		return postgres.Open(ctx, postgres.Options{URL: rt.settings.Store, Clock: o.Clock, Log: log})
+		return sqlmemory.OpenShared(ctx, sqlmemory.SharedOptions{URL: rt.settings.Store, Clock: o.Clock, Log: log})
 	}
-	return sqlite.Open(ctx, rt.settings.StateDir, sqlite.Options{Clock: o.Clock, Log: log})
+	return sqlmemory.OpenFile(ctx, rt.settings.StateDir, sqlmemory.FileOptions{Clock: o.Clock, Log: log})
 }
 
 // MemoryFile returns the path of the file of the memory.
-func (rt *Runtime) MemoryFile() string { return filepath.Join(rt.settings.StateDir, sqlite.FileName) }
+func (rt *Runtime) MemoryFile() string {
+	return filepath.Join(rt.settings.StateDir, sqlmemory.FileName)
+}
 
 // HasMemory reports whether there is a memory, be it one that cannot be read. A store has one
 // as soon as it is opened.
 func (rt *Runtime) HasMemory() bool { return rt.SharesStore() || sqlitefile.Exists(rt.MemoryFile()) }
 
 // OpenDamagedMemory opens what can be read of a damaged memory; nothing is changed.
-func (rt *Runtime) OpenDamagedMemory(ctx context.Context) (*sqlite.Damaged, error) {
+func (rt *Runtime) OpenDamagedMemory(ctx context.Context) (*sqlmemory.Damaged, error) {
 	dir, err := filepath.Abs(rt.settings.StateDir)
 	if err != nil {
 		return nil, wording.Errorf("opening the memory store: %w", err)
 	}
-	return sqlite.OpenDamaged(ctx, dir)
+	return sqlmemory.OpenDamaged(ctx, dir)
 }
 
 // newProcessor returns what uses a store, as the settings say.

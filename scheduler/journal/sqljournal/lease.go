@@ -138,7 +138,7 @@ func (j *Journal) appendCancelled(c database.Conn, r *runRow) error {
 	}
 	// A lease that has run out is not given away: its holder may still be alive, and must not
 	// go on.
-	return c.ExecAll(
+	return c.Pipeline(
 		database.Statement{Query: "INSERT INTO journal_event(run, seq, body) VALUES ($1, $2, $3)", Args: []any{r.key, ev.Seq, body}},
 		database.Statement{
 			Query: "UPDATE journal_run SET state = $2, updated_at = $3, last_seq = $4, lease = NULL, " + j.db.fragments().touch + " WHERE key = $5",

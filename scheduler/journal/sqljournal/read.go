@@ -3,7 +3,6 @@ package sqljournal
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"math"
 	"strconv"
@@ -40,7 +39,7 @@ func (t *instant) Scan(column any) error {
 	case time.Time:
 		t.at = column
 	default:
-		return fmt.Errorf("a time is a %T", column)
+		return wording.Errorf("a time is %T", column)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ type fileDialect struct {
 
 func newFileDialect(t *terms, db *sqlitefile.Store) *fileDialect {
 	untilLease := fmt.Sprintf("$1 + %d", t.lease.Milliseconds())
-	return &fileDialect{File: database.File{Store: db, Prefix: "journal_"}, terms: t, parts: fragments{
+	return &fileDialect{File: database.NewFile(db, "journal_", ""), terms: t, parts: fragments{
 		selectRuns: fmt.Sprintf(`SELECT r.key, r.id, r.flow, r.state, r.started_at, r.updated_at, r.last_seq, r.cancel, r.lease, r.lease_until - %d,
 			(SELECT json_group_object(name, value) FROM label l WHERE l.run = r.key), r.summary,
 			nullif(r.held_since, 0), r.holder_pid, r.holder_host, r.holder_identity, r.lease_until, r.lease_until > $1,
@@ -220,7 +220,7 @@ func (*fileDialect) deleteRows(c database.Conn, key int64) (int64, error) {
 	if _, err := c.Exec("CREATE TEMP TABLE IF NOT EXISTS gone(blob INTEGER PRIMARY KEY)"); err != nil {
 		return 0, err
 	}
-	return 0, c.ExecAll(
+	return 0, c.Pipeline(
 		database.Statement{Query: `INSERT INTO gone SELECT mine.blob FROM run_blob mine WHERE mine.run = $1
 			AND NOT EXISTS (SELECT 1 FROM run_blob other WHERE other.blob = mine.blob AND other.run <> $1)`, Args: []any{key}},
 		database.Statement{Query: "DELETE FROM event WHERE run = $1", Args: []any{key}},
