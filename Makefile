@@ -59,6 +59,8 @@ GORELEASER         := $(TOOLS)/goreleaser-$(GORELEASER_VERSION)
 # finds nothing. The command is left out: it links everything, and its parts are here.
 CONCURRENT = $(sort $(shell git grep -lE '^\s*go (func|[a-z])|\.Go\W|(llm|journal|memory)test\.Run' -- '*.go' \
              ':!cmd' ':!test' ':!plugins/examples' $(TEMPORAL:%=':!%') | xargs -n1 dirname))
+# Tests that make race leaves out: they go through many texts one after another, for minutes under the detector.
+SEQUENTIAL := TestFatal|TestFlowTestsCatchEveryEdit|TestShippedTestsCatchEveryEdit|TestPromptsOfAllDoors|TestTalks
 # Each of these trees must have that share of its statements covered by tests.
 COVERED   := scheduler calls llm/prompt
 COVER_MIN := 85
@@ -107,7 +109,7 @@ test: ## Run the tests
 
 race: ## Run the tests of packages with goroutines under the race detector
 	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
-	go test $(RACE) $(TESTFLAGS) $(CONCURRENT:%=./%)
+	go test $(RACE) $(TESTFLAGS) -skip '^($(SEQUENTIAL))$$' $(CONCURRENT:%=./%)
 
 test-slow: export SLOW_TESTS := 1
 test-slow: test check-stores ## Run the slow tests too: those that build plugins, kill processes, use other clients or other stores
