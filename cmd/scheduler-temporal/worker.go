@@ -80,6 +80,9 @@ func (p *program) work(ctx context.Context, f *worker.Flags) error {
 		return exitError{exitFailed, err}
 	}
 	defer func() { _ = registry.Close() }() // its writes are committed
+	if err := p.warnOfVersions(ctx, registry); err != nil {
+		return err
+	}
 	member := fleet.Join(p.newRecord(queues, slots), nil)
 	waiting := queue.New(queue.Options{Service: p.service, Workers: registry.Workers, Default: p.settings.Temporal.Queue})
 	observer.WatchQueues(waiting.Values, member.Load)
@@ -119,6 +122,20 @@ func (p *program) warnOfOthers(ctx context.Context, client *temporal.Client, que
 	}
 	for _, queue := range client.StrangeQueues(ctx, store, queues) {
 		p.Tellf("warning: the other workers of the queue %s have another journal than this one, and it gets none of their runs (all machines need the same store)", queue)
+	}
+	return nil
+}
+
+// warnOfVersions warns if servers or workers of the store have another version of the program.
+func (p *program) warnOfVersions(ctx context.Context, registry fleet.Registry) error {
+	workers, err := registry.Workers(ctx)
+	if err != nil {
+		return exitError{exitFailed, err}
+	}
+	others := slices.DeleteFunc(fleet.Versions(workers), func(version string) bool { return version == buildVersion() })
+	if len(others) > 0 {
+		p.Tellf("warning: other processes of the store have the version %s of the program, and this worker %s: workers leave runs alone that a newer one was at (upgrade all)",
+			strings.Join(others, ", "), buildVersion())
 	}
 	return nil
 }

@@ -387,4 +387,6 @@ var _ = wording.Add(wording.Catalog{
 	"worker.root: there is no folder %s":                                                                                                               "worker.root：没有文件夹 %s",
 	"There is a guide too: scheduler help docs %s":                                                                                                     "另有指南：scheduler help docs %s",
 	"run %s": "运行 %s",
+	"warning: these processes have different versions of the program (%s): workers leave runs alone that a newer one was at (upgrade all)":                         "警告：这些进程的程序版本不同（%s）：worker 不接手较新版本执行过的运行（请全部升级）",
+	"warning: other processes of the store have the version %s of the program, and this worker %s: workers leave runs alone that a newer one was at (upgrade all)": "警告：该存储的其他进程的程序版本是 %s，而本 worker 是 %s：worker 不接手较新版本执行过的运行（请全部升级）",
 })

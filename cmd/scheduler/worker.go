@@ -84,7 +84,13 @@ func (a *app) printWorkers(all []*fleet.Worker) error {
 			terminal.Visible(queuesText(one.Queues)), used, slots, a.Language.Say(string(one.State)),
 			a.Language.Say("%s ago", max(0, time.Since(one.LastBeat)).Round(time.Second).String()), one.Since.Local().Format(time.DateTime))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if versions := fleet.Versions(all); len(versions) > 1 {
+		a.Tellf("warning: these processes have different versions of the program (%s): workers leave runs alone that a newer one was at (upgrade all)", terminal.Visible(strings.Join(versions, ", ")))
+	}
+	return nil
 }
 
 // queuesText returns the names of queues, with the slots of each if there are several.

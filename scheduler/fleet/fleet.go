@@ -110,6 +110,18 @@ func (w *Worker) Name() wording.Text {
 	return wording.Say("process %d on %s", w.PID, wording.Of(w.Host))
 }
 
+// Versions returns the versions of the program that the processes have which are not lost, each once and sorted: one, unless an upgrade is
+// under way or was left half done.
+func Versions(workers []*Worker) (all []string) {
+	for _, w := range workers {
+		if w.State != Lost {
+			all = append(all, w.Version)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Registry keeps the records that processes share. A store implements it; it is safe for concurrent use.
 type Registry interface {
 	// PutWorker writes a record. The time of its beat is that of the registry's clock.

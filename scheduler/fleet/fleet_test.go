@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,16 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/fleet"
 )
+
+// The versions of a fleet are those of the processes that are there.
+func TestVersions(t *testing.T) {
+	got := fleet.Versions([]*fleet.Worker{
+		{Version: "v2", State: fleet.Working}, {Version: "v1", State: fleet.Stopping}, {Version: "v2", State: fleet.Working}, {Version: "v0", State: fleet.Lost},
+	})
+	if !slices.Equal(got, []string{"v1", "v2"}) {
+		t.Errorf("got %q", got)
+	}
+}
 
 // A run that waits has a reason, which depends on the processes of its queue alone.
 func TestWhyWaiting(t *testing.T) {

@@ -44,7 +44,7 @@ func missingError(reasons []error) error {
 // needs beside what preparing it has found. What its child runs need is for their machines.
 func (s *Session) CheckMachine() error {
 	var missing []error
-	if older := olderProgram(s.executor.Program, s.program); older != nil {
+	if older := s.olderHere(); older != nil {
 		missing = append(missing, older)
 	}
 	return missingError(append(missing, s.missingParts()...))
@@ -184,8 +184,22 @@ func (s *Service) FilesElsewhere(f *flow.Flow) (notes []Note) {
 	return notes
 }
 
+// olderHere returns an error if the program here is older than one that has written events of the run, which it may not understand: the one
+// that began it, or any that went on with it.
+func (s *Session) olderHere() error {
+	if err := olderProgram(s.executor.Program, s.program); err != nil {
+		return err
+	}
+	for _, stretch := range s.State.Stretches {
+		if err := olderProgram(s.executor.Program, stretch.Version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // olderProgram returns an error where the program here is older than the one that began a
-// run. Versions that are not numbers cannot be compared.
+// run, or went on with it. Versions that are not numbers cannot be compared.
 func olderProgram(here, began string) error {
 	a, okA := parseVersion(here)
 	b, okB := parseVersion(began)
@@ -197,7 +211,7 @@ func olderProgram(here, began string) error {
 			if a[i] > b[i] {
 				return nil
 			}
-			return wording.Errorf("the run began with the version %s of the program, and this is %s", began, here)
+			return wording.Errorf("the run was carried out by the version %s of the program, and this is %s", began, here)
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ var _ = wording.Add(wording.Catalog{
 	"the run %s ended on other machines, and the journal does not have its end":                       "运行 %s 已在其他机器上结束，但日志中没有它的结束",
 	"the run %s is cancelled in the journal, but %s was not told of it: %w":                           "运行 %s 已在日志中取消，但未能通知 %s：%w",
 	"the run %s is under way on other machines, with the flow as it was":                              "运行 %s 正在其他机器上按原来的流程进行",
-	"the run began with the version %s of the program, and this is %s":                                "该运行由程序的 %s 版本开始，而这里是 %s",
+	"the run was carried out by the version %s of the program, and this is %s":                        "该运行由程序的 %s 版本执行过，而这里是 %s",
 	"the run goes on elsewhere":                                                                       "该运行在其他机器上继续",
 	"the run is carried out on %s, which this program does not reach":                                 "该运行在 %s 上执行，本程序无法访问它",
 	"the secret %s is not set, or not allowed by the setting secrets":                                 "密钥 %s 没有设置，或设置 secrets 不允许使用",
