@@ -52,6 +52,7 @@ var englishTexts = map[string]string{
 	"Memories, best first: strings, {text or content, score} or [text, score].":              "the reference is in English",
 	"The parts of the answer that are not text: images, resources.":                          "the reference is in English",
 	"The texts of the answer.":                "the reference is in English",
+	"number of ":                              "the beginning of an English name, which a question with How many leaves out",
 	"Values of the placeholders in the path.": "what the model reads of a tool",
 	"Parameters of the query.":                "what the model reads of a tool",
 	"Headers of the request.":                 "what the model reads of a tool",
