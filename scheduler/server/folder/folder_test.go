@@ -50,8 +50,8 @@ func TestHidePath(t *testing.T) {
 	}{
 		{path: "/srv/app/flows/shop/order.yaml", want: "shop/order.yaml"},
 		{path: "/srv/app/flows/shop/order.yaml", isWhole: true, want: "shop/order.yaml"},
-		{path: "/home/ann/ws/AGENTS.md", want: "/home/ann/ws/AGENTS.md"},
-		{path: "/home/ann/ws/AGENTS.md", isWhole: true, want: "AGENTS.md"},
+		{path: "/srv/ann/ws/AGENTS.md", want: "/srv/ann/ws/AGENTS.md"},
+		{path: "/srv/ann/ws/AGENTS.md", isWhole: true, want: "AGENTS.md"},
 		{path: "ws/AGENTS.md", isWhole: true, want: "ws/AGENTS.md"},
 	} {
 		if got := h.HidePath(test.path, test.isWhole); got != test.want {
