@@ -17,11 +17,15 @@ var (
 	digital = sync.OnceValue(func() *regexp.Regexp {
 		return compileAnchored(`(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)? ?(am|pm|a\.m|p\.m)?\.?`)
 	})
-	// 3pm, 3 o'clock
-	hourOnly = sync.OnceValue(func() *regexp.Regexp { return compileAnchored(`(\d{1,2}) ?(am|pm|a\.m|p\.m|o'clock)\.?`) })
+	// 3pm, nine o'clock
+	hourOnly = sync.OnceValue(func() *regexp.Regexp { return compileAnchored(hourWord + ` ?(am|pm|a\.m|p\.m|o'clock)\b\.?`) })
+	// half past nine, a quarter to 3 pm
+	besideHour = sync.OnceValue(func() *regexp.Regexp {
+		return compileAnchored(`(half past|a? ?quarter past|a? ?quarter to) ` + hourWord + `\b ?(am|pm|a\.m|p\.m)?\.?`)
+	})
 	// 下午3点半, 晚上八点一刻, 15点30分
 	spoken = sync.OnceValue(func() *regexp.Regexp {
-		return compileAnchored(`(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|夜晚|晚|早|晨)? ?` + number + `[点时](?:(半)|(一刻|三刻)|整|` + number + `分?(?:` + number + `秒)?)?`)
+		return compileAnchored(`(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|夜晚|半夜|深夜|午夜|晚|早|晨)? ?` + number + `[点时](?:(半)|(一刻|三刻)|整|` + number + `分?(?:` + number + `秒)?)?`)
 	})
 	// 中午, noon: a part of a day that is a time
 	part = sync.OnceValue(func() *regexp.Regexp { return compileAnchored(`(中午|正午|noon|midnight|午夜|零点)`) })
@@ -37,8 +41,11 @@ var (
 var halves = map[string]struct{ first, last, add int }{
 	"am": {0, 11, 0}, "pm": {12, 23, 12},
 	"凌晨": {0, 11, 0}, "清晨": {1, 11, 0}, "早": {1, 11, 0}, "上午": {0, 12, 0},
-	"中午": {10, 15, 12}, "下午": {12, 23, 12}, "晚": {17, 24, 12},
+	"中午": {10, 15, 12}, "下午": {12, 23, 12}, "晚": {17, 24, 12}, "半夜": {21, 24, 12},
 }
+
+// hourWord matches an hour in English, in digits or a word.
+const hourWord = `(\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)`
 
 // halfOf returns the key into halves of a word, "" where there is none.
 func halfOf(word string) string {
@@ -53,6 +60,8 @@ func halfOf(word string) string {
 		return "早"
 	case "in the afternoon", "afternoon":
 		return "下午"
+	case "半夜", "深夜", "午夜":
+		return "半夜"
 	case "傍晚", "晚上", "夜里", "夜晚", "晚", "in the evening", "evening", "at night", "night":
 		return "晚"
 	}
@@ -87,6 +96,10 @@ func (r *reader) readClock() bool {
 	if m := hourOnly().FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
 		return r.setTime(m[2], parseNumber(m[1]), 0, 0, 0)
+	}
+	if m := besideHour().FindStringSubmatch(r.rest); m != nil {
+		r.rest = r.rest[len(m[0]):]
+		return r.setBesideHour(m[1], parseNumber(m[2]), m[3])
 	}
 	if m := spoken().FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
@@ -124,7 +137,7 @@ func (r *reader) readHalved(word string) (ok bool) {
 	rest := *r
 	rest.rest = strings.TrimPrefix(rest.rest, word)
 	rest.skipSeparators()
-	if !digital().MatchString(rest.rest) && !hourOnly().MatchString(rest.rest) {
+	if !digital().MatchString(rest.rest) && !hourOnly().MatchString(rest.rest) && !besideHour().MatchString(rest.rest) {
 		return false
 	}
 	*r = rest
@@ -132,15 +145,32 @@ func (r *reader) readHalved(word string) (ok bool) {
 	return r.readClock()
 }
 
+// setBesideHour takes a time beside a full hour: half past nine, a quarter to ten.
+func (r *reader) setBesideHour(beside string, hour int, half string) bool {
+	switch {
+	case strings.HasPrefix(beside, "half"):
+		return r.setTime(half, hour, 30, 0, 0)
+	case strings.HasSuffix(beside, "past"):
+		return r.setTime(half, hour, 15, 0, 0)
+	case hour == 1:
+		return r.setTime(half, 12, 45, 0, 0)
+	}
+	return r.setTime(half, hour-1, 45, 0, 0)
+}
+
 // setTime takes a time of the day; word names the part of it that is meant.
 func (r *reader) setTime(word string, hour, minute, second, nano int) bool {
 	midnight := hour == 24 && minute+second == 0
+	r.atEnd = midnight
 	for _, half := range []string{halfOf(word), r.half} {
 		part, known := halves[half]
 		if !known {
 			continue
 		}
+		isAfterMidnight := part.first == 21 && hour < 6 // 半夜两点, of the night that began the day
 		switch {
+		case isAfterMidnight:
+			continue
 		case hour == 12 && part.last == 11:
 			hour = 0
 		case hour == 12 && part.last == 24:

@@ -83,7 +83,8 @@ func readNormal(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 	return t, midnight(r.at), r.vague && !hasTime, true
 }
 
-// normalizeText returns a text in lower case with one kind of digits, commas and spaces.
+// normalizeText returns a text in lower case with one kind of digits, commas and spaces. A question mark stays: "tomorrow?" asks,
+// and names no day.
 func normalizeText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -109,7 +110,7 @@ func normalizeText(text string) string {
 		return unicode.ToLower(r)
 	}, text)
 	text = strings.NewReplacer("星期", "周", "礼拜", "周", "個", "个").Replace(text)
-	return strings.Join(strings.Fields(strings.Trim(text, " .。,;!?\"'")), " ")
+	return strings.Join(strings.Fields(strings.TrimSpace(strings.Trim(text, " .。,;!\"'"))), " ")
 }
 
 // aroundHan is a Chinese character and the spaces about it, which mean nothing but

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Clock reads a time of day without its day, "2:30 pm" or 下午两点半, as 14:30; seconds that are said are kept, as 14:30:05.
+// Clock reads a time of day without its day, "2:30 pm" or 下午两点半, as 14:30; seconds that are said are kept, as 14:30:05. 24:00 is none:
+// it is the end of a day that is not named.
 func Clock(text string) (clock string, ok bool) {
 	if len(text) > maxText {
 		return "", false
@@ -20,7 +21,7 @@ func Clock(text string) (clock string, ok bool) {
 		r.skipSeparators()
 		hasTime := r.readClock()
 		r.skipSeparators()
-		if !hasTime || r.bad || r.rest != "" {
+		if !hasTime || r.bad || r.atEnd || r.rest != "" {
 			continue
 		}
 		clock = fmt.Sprintf("%02d:%02d", r.hour%24, r.minute)

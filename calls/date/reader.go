@@ -16,6 +16,7 @@ type reader struct {
 
 	at                         time.Time // the day
 	hour, minute, second, nano int
+	atEnd                      bool // the time was called 24 o'clock: the end of a day
 }
 
 // skipSeparators passes over what may stand between a day and a time.
