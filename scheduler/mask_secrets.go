@@ -6,13 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 const masked = secret.Mask
@@ -109,18 +107,20 @@ func changedPointers(found []string, v, clear value.Value, pointer string) []str
 	return found
 }
 
-// restoreHidden puts back what was masked in v at the pointers hidden, from a value that
-// is known again.
-func (s *secrets) restoreHidden(v, from value.Value, hidden []string) (value.Value, error) {
+// restoreHidden puts back the secrets that were masked in v at the pointers hidden, from a value that
+// is known again. lost are the pointers of those that it does not have.
+func (s *secrets) restoreHidden(v, from value.Value, hidden []string) (full value.Value, lost []string) {
 	if len(hidden) == 0 {
 		return v, nil
 	}
-	full := s.unmask(v, from)
-	if _, found := s.maskWithPointers(full); len(found) < len(hidden) {
-		return value.Value{}, calls.Errorf(calls.Invalid, "%w", journal.ErrSecretLost).
-			WithHint("run the flow again")
+	full = s.unmask(v, from)
+	_, found := s.maskWithPointers(full)
+	for _, pointer := range hidden {
+		if !slices.Contains(found, pointer) {
+			lost = append(lost, pointer)
+		}
 	}
-	return full, nil
+	return full, lost
 }
 
 // unmask takes from where that is what v is the masked form of.

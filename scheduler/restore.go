@@ -42,7 +42,15 @@ func (t *task) withAnswers(def calls.Definition, params value.Value) (value.Valu
 	}
 	data, _ := was.Found.Get("slot_data")
 	given, _ := params.Get("data")
-	data, err := t.run.secrets.restoreHidden(data, given, was.MaskedFound)
+	var hidden []string
+	for _, pointer := range was.MaskedFound {
+		if at, isData := strings.CutPrefix(pointer, "/slot_data"); isData {
+			hidden = append(hidden, at)
+		}
+	}
+	data, lost := t.run.secrets.restoreHidden(data, given, hidden)
+	wanted, _ := params.Get("current_schema")
+	data, err := withoutLost(data, wanted, lost)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -70,6 +78,24 @@ func (t *task) withAnswers(def calls.Definition, params value.Value) (value.Valu
 		params, _ = def.TakeMessage(params, t.questionOf(was), was.Message)
 	}
 	return params, nil
+}
+
+// withoutLost returns what slot knew without the members whose secrets are lost: slot asks for them again, as the schema requires them.
+// The error is one of an optional member, which no person is asked for.
+func withoutLost(data, wanted value.Value, lost []string) (value.Value, error) {
+	required, _ := wanted.Get("required")
+	for _, pointer := range lost {
+		name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+		name = value.Unescape(name)
+		isAsked := pointer != "" && slices.ContainsFunc(required.List(), func(one value.Value) bool { return one.PlainText() == name })
+		if !isAsked {
+			return data, calls.Errorf(calls.Invalid, "%w", journal.ErrSecretLost).WithHint("run the flow again")
+		}
+		known := data.Map().Clone()
+		known.Delete(name)
+		data = value.OfMap(known)
+	}
+	return data, nil
 }
 
 // questionOf returns the question that the message of a step that has waited answers, as the user read it; "" without a

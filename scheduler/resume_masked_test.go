@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/calls/slot"
+	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
@@ -112,6 +114,46 @@ steps: [{id: a, call: echo, with: {k: "{{ secrets.KEY }}"}}, {id: b, call: once,
 				t.Errorf("%v, want %q\n%s", r.Err, test.err, r.Log())
 			case strings.Contains(r.Log(), "s3cret"):
 				t.Errorf("a secret is in the events\n%s", r.Log())
+			}
+		})
+	}
+}
+
+// TestSecretFoundBeforeQuestion: a secret that the model has found before the run asked for another value is asked for again, for the
+// journal does not keep it; with all values in one answer the run goes on.
+func TestSecretFoundBeforeQuestion(t *testing.T) {
+	const text = `
+steps:
+  - {id: a, call: echo, with: {k: "{{ secrets.KEY }}"}}
+  - id: b
+    call: slot
+    with:
+      stages: [llm]
+      current_schema: {type: object, required: [REQUIRED], properties: {key: {type: string}, n: {type: integer}}}
+`
+	for name, c := range map[string]struct {
+		required string
+		answers  [][]string
+		err      string
+	}{
+		"asked again":         {"key, n", [][]string{{"/n=1"}, {"/key=s3cret"}}, ""},
+		"another secret":      {"key, n", [][]string{{"/n=1"}, {"/key=open"}}, ""},
+		"no one would ask it": {"n", [][]string{{"/n=1"}}, "the journal does not keep secrets"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model := scripted.Texts(`{"/key": "s3cret"}`)
+			r := schedulertest.Run(t, strings.Replace(text, "REQUIRED", c.required, 1), journaled(t), schedulertest.With(slot.Definition()), schedulertest.Secret("KEY", "s3cret"),
+				schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Env.LLM = model }))
+			for i, answers := range c.answers {
+				var waiting *scheduler.Waiting
+				if !errors.As(r.Err, &waiting) {
+					t.Fatalf("before answer %d: %v", i+1, r.Err)
+				}
+				r = r.Resume(scheduler.Resumption{}, answers...)
+			}
+			isWrong := c.err == "" && r.Err != nil || c.err != "" && (r.Err == nil || !strings.Contains(r.Err.Error(), c.err))
+			if isWrong || strings.Contains(r.Log(), "s3cret") {
+				t.Errorf("%v\n%s", r.Err, r.Log())
 			}
 		})
 	}
