@@ -15,7 +15,7 @@ import (
 )
 
 // Wording says to people what a run asks of them, in the texts of this package: question.txt, hint.txt,
-// bound.txt, either.txt, stuck.txt, unfit.txt, field.txt, cancelled.txt, unanswered.txt and failed.txt. It is made where it is needed; it is
+// bound.txt, either.txt, stuck.txt, unfit.txt, field.txt, item.txt, cancelled.txt, unanswered.txt and failed.txt. It is made where it is needed; it is
 // only data.
 type Wording struct {
 	// Languages has the texts of users: see [calls.Env.Languages].
@@ -88,6 +88,11 @@ func (w Wording) UnfitField(f Field, v value.Value) string {
 		}
 	}
 	return w.render("field", value.Pairs("label", w.Label(f), "reason", w.Unfit(f, v)))
+}
+
+// ForItem returns a text about one of several items: "For A-1042: What is the size?". item is its name; "" for one without.
+func (w Wording) ForItem(item string, number, count int, text string) string {
+	return w.render("item", value.Pairs("item", item, "number", number, "count", count, "text", text))
 }
 
 // Hint returns what a value of the field looks like: "such as A-1042".

@@ -45,6 +45,7 @@ func (s *RunState) Add(ev *Event) {
 		s.stopWaiting(st.ID)
 		w := NewWaitingFor("", st.ID, st.Found, st.Remaining, st.HasModelAnswer())
 		w.Whole, w.Unread, w.Misses = s.WantedSchema(st), st.misses > 0, st.misses
+		w.Item = s.askedItem(st.ID)
 		if st.said != "" {
 			w.Said, w.Misfit = st.said, w.misfitOf(st.Found)
 		}

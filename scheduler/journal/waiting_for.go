@@ -31,6 +31,8 @@ type WaitingFor struct {
 	// Question asks a person for the first of the values, in the words of the project. The use case that shows the
 	// run makes it; no event has it.
 	Question string `json:"question,omitempty"`
+	// Item is the item of the for_each that the step is for; of several around each other, the innermost. Only [Fold] knows it.
+	Item AskedItem `json:"-"`
 	// Whole is the schema of all that the step may be told, optional fields as well.
 	// Only [Fold] knows it.
 	Whole value.Value `json:"-"`

@@ -135,7 +135,7 @@ func (s *Service) IsCancelWord(text string) bool {
 // QuestionOf returns the words in which a person is asked for what a step of a run waits for first.
 func (s *Service) QuestionOf(details *RunDetails, w journal.WaitingFor) string {
 	words, place := s.wordingOf(details), w.AskedPlace()
-	text := askFor(words, w, place)
+	text := aboutItem(words, w, askFor(words, w, place))
 	if w.Misses < missesToHelp {
 		return text
 	}
@@ -169,6 +169,14 @@ func askFor(words ask.Wording, w journal.WaitingFor, place journal.AskedPlace) s
 	return words.Question(fieldOf(place), false)
 }
 
+// aboutItem returns a text with the item that it is about, if the step is for one of several.
+func aboutItem(words ask.Wording, w journal.WaitingFor, text string) string {
+	if w.Item.Number == 0 {
+		return text
+	}
+	return words.ForItem(w.Item.Name, w.Item.Number, w.Item.Count, text)
+}
+
 // FormOf returns the text of a form for all that a step of a run waits for: the questions, a line for each field, and the labels of
 // the fields.
 func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor, fields []journal.FormField) (questions string, labels []string) {
@@ -182,7 +190,7 @@ func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor, fields []jou
 		}
 		lines, labels = append(lines, question), append(labels, words.Label(fieldOf(one.AskedPlace)))
 	}
-	return strings.Join(lines, "\n"), labels
+	return aboutItem(words, w, strings.Join(lines, "\n")), labels
 }
 
 // FormRequest is what a person has put into the fields of a form for a run that waits. Its caller makes it; it is only read.
@@ -433,12 +441,12 @@ func (w Words) Question(of journal.WaitingFor, pointer string) string {
 	if pointer != of.AskedPlace().Pointer {
 		of.Unread, of.Misfit = false, value.Value{}
 	}
-	return askFor(w.words, of, of.Place(pointer))
+	return aboutItem(w.words, of, askFor(w.words, of, of.Place(pointer)))
 }
 
 // QuestionAfter returns the question for a place after a line that does not answer it.
 func (w Words) QuestionAfter(of journal.WaitingFor, pointer, line string) string {
-	return w.words.QuestionAfter(fieldOf(of.Place(pointer)), line, value.Value{})
+	return aboutItem(w.words, of, w.words.QuestionAfter(fieldOf(of.Place(pointer)), line, value.Value{}))
 }
 
 // Label returns what people call a place.
