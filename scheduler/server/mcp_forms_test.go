@@ -104,6 +104,7 @@ func TestMCPForms(t *testing.T) {
 		tells                  []string   // what the messages of the rounds after the first begin with
 		want                   string     // the data at the end; "" if the run still waits
 		state                  string
+		each, era              string // the items of for_each, and the only era
 	}{
 		{name: "all at once", language: "en", schema: orderEn, filled: []any{whole}, want: `{"name":"Lin","size":3,"day":"2026-05-01","colour":"blue"}`},
 		{name: "one wrong value", language: "en", schema: orderEn, filled: []any{with("size", 9), content{"size": "7"}}, asked: [][]string{nil, {"size"}},
@@ -139,14 +140,22 @@ func TestMCPForms(t *testing.T) {
 			filled: []any{content{"contact": "lin@example.com"}}, want: `{"contact":{"email":"lin@example.com"}}`},
 		{name: "objects in a list", language: "en", schema: `required: [stops], properties: {stops: {type: array, title: Stops, items: {type: object, required: [town], properties: {town: {type: string}}}}}`,
 			filled: []any{content{"stops": "Lyon"}, content{"stops": `[{"town": "Lyon"}]`}}, asked: [][]string{{"stops"}, {"stops"}}, tells: []string{"Stops: Lyon cannot be used there."}, want: `{"stops":[{"town":"Lyon"}]}`},
+		{name: "items", era: eras()[0], language: "zh", schema: `required: [size], properties: {size: {type: integer, title: 尺码, maximum: 8}}`, each: `[{sku: A-1, name: 红衬衫}, [7]]`,
+			filled: []any{content{"size": 9}, content{"size": 8}, content{"size": 2}}, tells: []string{"第 2 项（共 2 项）：请问尺码是什么", "尺码：不能大于 8。\n关于“红衬衫”：请问尺码是什么"}, state: "finished"},
 		{name: "left alone", language: "en", schema: `required: [gift, note], properties: {gift: {type: boolean, title: Gift}, note: {type: string, default: none, title: Note}}`,
 			filled: []any{content{"gift": "yes"}}, want: `{"note":"none","gift":true}`},
 		{name: "the same wrong value for ever", language: "en", schema: `required: [size], properties: {size: {type: integer, title: Size}}`, filled: slices.Repeat([]any{content{"size": "x"}}, 9), state: "waiting"},
 	} {
 		for _, era := range eras() {
+			if c.era != "" && c.era != era {
+				continue
+			}
 			t.Run(c.name+" "+era, func(t *testing.T) {
 				t.Parallel()
 				flow := fmt.Sprintf("language: %s\nsteps: [{id: desk, call: slot, with: {stages: [default], current_schema: {type: object, %s}}}]\noutputs: {data: '{{ desk.slot_data }}'}\n", c.language, c.schema)
+				if c.each != "" {
+					flow = strings.NewReplacer("call: slot", "call: slot, for_each: "+c.each, "desk.slot_data", "desk").Replace(flow)
+				}
 				f := serveFlow(t, flow, scripted.Texts())
 				p := &person{}
 				for _, one := range c.filled {

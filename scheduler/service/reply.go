@@ -198,8 +198,6 @@ type FormRequest struct {
 	Run string
 	// Fields have a value each, as it was typed or chosen; null for a field that was left alone.
 	Fields []scheduler.Answer
-	// IsWhole is set if the run is to wait until all of the fields fit.
-	IsWhole bool
 	// Wait is how long the run may wait for a slot.
 	Wait time.Duration
 }
@@ -246,7 +244,7 @@ func (d *Dispatcher) AnswerForm(ctx context.Context, p Principal, r FormRequest)
 	if err != nil {
 		return nil, err
 	}
-	refused, err := session.RecordFields(ctx, form.answers)
+	taken, refused, err := session.RecordFields(ctx, form.answers)
 	if calls.KindOf(err) == calls.Canceled {
 		err = &NotWaitingError{session.State.State}
 	}
@@ -257,13 +255,12 @@ func (d *Dispatcher) AnswerForm(ctx context.Context, p Principal, r FormRequest)
 	for _, one := range refused {
 		reply.Refused = append(reply.Refused, form.refuse(*details.askedStep(one.Step), one))
 	}
-	isKept := len(form.answers) > len(refused)
-	hasAll := len(reply.Refused) == 0
-	if isWanted := hasAll || !r.IsWhole; !isKept || !isWanted {
+	if len(taken) == 0 {
 		return reply, nil
 	}
 	reply.State = journal.RunRunning
-	return reply, d.Resume(ctx, p, r.Run, ResumeWith{Wait: r.Wait})
+	// The answers are given once more, for the journal does not keep those that hold a secret.
+	return reply, d.Resume(ctx, p, r.Run, ResumeWith{Answers: taken, Wait: r.Wait})
 }
 
 // filledForm is a form as [Dispatcher.AnswerForm] reads it.

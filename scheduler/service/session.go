@@ -94,32 +94,34 @@ func (s *Session) RecordAll(ctx context.Context, answers []scheduler.Answer) ([]
 	return taken, s.addRecorded(ctx)
 }
 
-// RecordFields is [Session.Record] for the fields of a form: those that fit are taken, and the others returned.
-func (s *Session) RecordFields(ctx context.Context, fields []scheduler.Answer) (refused []scheduler.Answer, err error) {
+// RecordFields is [Session.Record] for the fields of a form: those that fit are taken, and the others refused.
+func (s *Session) RecordFields(ctx context.Context, fields []scheduler.Answer) (taken, refused []scheduler.Answer, err error) {
 	if len(fields) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	_, err = s.RecordAll(ctx, fields)
+	taken, err = s.RecordAll(ctx, fields)
 	if calls.KindOf(err) != calls.Invalid {
-		return nil, err
+		return taken, nil, err
 	}
 	var words []scheduler.Answer
 	for _, one := range fields {
-		taken, err := s.Record(ctx, one)
+		read, err := s.Record(ctx, one)
 		switch {
 		case calls.KindOf(err) == calls.Invalid:
 			refused = append(refused, one)
+			continue
 		case err != nil:
-			return nil, err
-		case taken.Message != "":
+			return nil, nil, err
+		case read.Message != "":
 			words = append(words, one)
 		}
+		taken = append(taken, read)
 	}
 	if len(words) == 0 {
-		return refused, nil
+		return taken, refused, nil
 	}
 	_, err = s.RecordAll(ctx, words) // once more, at the end: an answer with a value takes the place of words
-	return refused, err
+	return taken, refused, err
 }
 
 // addRecorded adds to the state the answers that were recorded while the run waits: it goes on after them, and does not yield
