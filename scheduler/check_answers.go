@@ -106,6 +106,20 @@ func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.W
 	return taken, CheckAnswers(slices.DeleteFunc(slices.Clone(taken), isMessage), state.Waiting)
 }
 
+// CheckField is [CheckAnswers] for the answer of a person in the field of a form: a refusal such as "why?" is no value of a free text.
+func CheckField(a Answer, waiting []journal.WaitingFor) error {
+	text, isText := a.Value.Str()
+	if err := CheckAnswers([]Answer{a}, waiting); err != nil || !isText {
+		return err
+	}
+	w, of, err := a.findPlace(waiting)
+	place := journal.AskedPlace{Schema: placeOf(of)}
+	if err == nil && place.IsFreeText() && schema.IsNoAnswer(text) {
+		err = calls.Errorf(calls.Invalid, "the message does not answer what the step %s waits for", w.Step)
+	}
+	return err
+}
+
 // CheckAnswers holds answers to what the steps wait for. The error, of kind
 // Invalid, tells all that is wrong.
 func CheckAnswers(answers []Answer, waiting []journal.WaitingFor) error {

@@ -30,13 +30,13 @@ func Parse(text string, now time.Time) (t time.Time, ok bool) {
 }
 
 // Day reads what Parse reads, and a day with a part of it (明天晚上, tomorrow
-// morning), for callers that want the day only. The time of t is midnight.
+// morning), for callers that want the day only. A time without its day is none. The time of t is midnight.
 func Day(text string, now time.Time) (t time.Time, ok bool) {
 	_, day, _, ok := parseVague(text, now)
-	return day, ok
+	return day, ok && !day.IsZero()
 }
 
-// parseVague is Parse; day is the midnight of the day that was named: tonight at 12 is at
+// parseVague is Parse; day is the midnight of the day that was named, zero for none: tonight at 12 is at
 // its end. vague reports that a part of the day was named and no time.
 func parseVague(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 	if len(text) > maxText {
@@ -80,7 +80,11 @@ func readNormal(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 	if t.Year() < 0 || t.Year() > 9999 {
 		return none, none, false, false
 	}
-	return t, midnight(r.at), r.vague && !hasTime, true
+	day = none
+	if hasDay {
+		day = midnight(r.at)
+	}
+	return t, day, r.vague && !hasTime, true
 }
 
 // normalizeText returns a text in lower case with one kind of digits, commas and spaces. A question mark stays: "tomorrow?" asks,

@@ -107,8 +107,10 @@ func TestDay(t *testing.T) {
 	if got, ok := date.Day("今晚12点", now); !ok || got.Format("2006-01-02") != "2026-03-05" {
 		t.Errorf("12 tonight gives %s (%t)", got, ok)
 	}
-	if got, ok := date.Day("soon", now); ok {
-		t.Errorf("soon gives %s", got)
+	for _, text := range []string{"soon", "24:00", "3pm", "noon", "下午三点", "tomorrow?"} {
+		if got, ok := date.Day(text, now); ok {
+			t.Errorf("%q gives %s", text, got)
+		}
 	}
 }
 

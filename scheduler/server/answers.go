@@ -152,7 +152,7 @@ func (s *Server) readAnswers(in *answerRunInput, waiting []journal.WaitingFor) (
 	for i, a := range in.Body.Answers {
 		one := scheduler.Answer{Step: a.Step, Pointer: a.Pointer, Value: a.Value}
 		all = append(all, one)
-		if err := scheduler.CheckAnswers([]scheduler.Answer{one}, waiting); err != nil {
+		if err := scheduler.CheckField(one, waiting); err != nil {
 			fault := newFault("/answers/"+strconv.Itoa(i), wording.OfError(err), hintOf(err))
 			fault.setWords(s.unfitText(one, waiting))
 			faults = append(faults, fault)

@@ -102,6 +102,8 @@ func TestReplyRefused(t *testing.T) {
 		"a length":     {`{type: string, format: duration, title: Stay}`, "30", "That does not look like a stay (a length of time, such as 30 minutes).", "这看起来不像stay（时长，例如 30 分钟）。"},
 		"an address":   {replies["an address"].property, "lin", "That does not look like an e-mail (such as name@example.com).", "这看起来不像e-mail（例如 name@example.com）。"},
 		"a union":      {`{anyOf: [{type: string, format: email}, {type: integer}], title: Contact}`, "lin", "That does not look like a contact (such as name@example.com or a number).", "这看起来不像contact（例如 name@example.com或一个数）。"},
+		"a question":   {`{type: string, title: Note}`, "why?", "That does not look like a note.", "这看起来不像note。"},
+		"a refusal":    {`{type: string, title: Note}`, "跳过", "That does not look like a note.", "这看起来不像note。"},
 		"two blanks":   {`{type: string, title: Note}`, "  ", "Please fill this in.", "请填写此项。"},
 		"no text":      {`{type: string, title: Note}`, "", "Please fill this in.", "请填写此项。"},
 		"a blank date": {`{type: string, format: date, title: Day}`, " ", "Please fill this in.", "请填写此项。"},

@@ -255,6 +255,10 @@ func (d *Dispatcher) AnswerForm(ctx context.Context, p Principal, r FormRequest)
 	for _, one := range refused {
 		reply.Refused = append(reply.Refused, form.refuse(*details.askedStep(one.Step), one))
 	}
+	placeOf := func(one RefusedField) int {
+		return slices.IndexFunc(r.Fields, func(f scheduler.Answer) bool { return f.Step == one.Step && f.Pointer == one.Pointer })
+	}
+	slices.SortStableFunc(reply.Refused, func(a, b RefusedField) int { return cmp.Compare(placeOf(a), placeOf(b)) })
 	if len(taken) == 0 {
 		return reply, nil
 	}

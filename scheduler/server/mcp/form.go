@@ -63,7 +63,7 @@ func fieldSchema(field journal.FormField, label string, hasLists bool) value.Val
 		items, _ := field.Schema.Get("items")
 		if choices := choicesOf(items); choices != nil && hasLists {
 			about.Set("type", value.OfString("array"))
-			about.Set("items", value.OfMap(value.Pairs("anyOf", titledChoices(choices))))
+			about.Set("items", choiceItems(choices))
 		}
 	default:
 		format, _ := field.Schema.Get("format")
@@ -99,20 +99,37 @@ func choicesOf(of value.Value) []schema.Choice {
 
 // putChoices adds choices to a field, as texts: forms have no other ones.
 func putChoices(about *value.Map, choices []schema.Choice, hasTitles bool) {
-	var texts, labels []string
-	for _, choice := range choices {
-		texts, labels = append(texts, choice.Value.PlainText()), append(labels, choice.Label)
-	}
-	isTitled := !slices.Equal(texts, labels)
-	switch {
-	case !isTitled:
-		about.Set("enum", value.Must(texts))
-	case hasTitles:
+	texts, isTitled := textsOf(choices)
+	if isTitled && hasTitles {
 		about.Set("oneOf", titledChoices(choices))
-	default:
-		about.Set("enum", value.Must(texts))
+		return
+	}
+	about.Set("enum", value.Must(texts))
+	if isTitled {
+		var labels []string
+		for _, choice := range choices {
+			labels = append(labels, choice.Label)
+		}
 		about.Set("enumNames", value.Must(labels))
 	}
+}
+
+// choiceItems returns the schema of the items of a list of choices.
+func choiceItems(choices []schema.Choice) value.Value {
+	texts, isTitled := textsOf(choices)
+	if isTitled {
+		return value.OfMap(value.Pairs("anyOf", titledChoices(choices)))
+	}
+	return value.OfMap(value.Pairs("type", "string", "enum", texts))
+}
+
+// textsOf returns choices as texts, and whether their labels are other ones.
+func textsOf(choices []schema.Choice) (texts []string, isTitled bool) {
+	for _, choice := range choices {
+		texts = append(texts, choice.Value.PlainText())
+		isTitled = isTitled || choice.Value.PlainText() != choice.Label
+	}
+	return texts, isTitled
 }
 
 func titledChoices(choices []schema.Choice) value.Value {
