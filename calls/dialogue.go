@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callnode/scheduler/calls/transcript"
+	"github.com/callnode/scheduler/calls/internal/transcript"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"

@@ -68,21 +68,21 @@ var layers = map[string][]string{
 	"test/slow":             {},
 	"test/golden":           {},
 	"test/hostile":          {"plugins/proto"},
-	"calls/schema":          {"calls/date", "llm/value", "llm/value/secret", "llm/value/wording"},
-	"calls":                 {"llm", "plugins", "calls/schema", "calls/transcript", "llm/value", "llm/value/wording"},
+	"calls/schema":          {"calls/internal/date", "llm/value", "llm/value/secret", "llm/value/wording"},
+	"calls":                 {"llm", "plugins", "calls/schema", "calls/internal/transcript", "llm/value", "llm/value/wording"},
 	"calls/callstest":       {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// A call never imports another call.
 	// What calls with prompts of their own share is in calls/ask; the window over a
-	// dialogue, which is their short-term memory, in calls/transcript; the skills that
-	// context lists and agent opens in calls/skill.
-	"calls/skill":      {"llm/value/..."},
-	"calls/date":       {"llm/value"},
-	"calls/transcript": {"llm", "plugins"},
-	"calls/userpath":   {},
-	"calls/...":        {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "calls/userpath", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
-	"calls/builtin":    {"calls/...", "llm/...", "plugins"},
+	// dialogue, which is their short-term memory, in calls/internal/transcript; the skills that
+	// context lists and agent opens in calls/internal/skill.
+	"calls/internal/skill":      {"llm/value/..."},
+	"calls/internal/date":       {"llm/value"},
+	"calls/internal/transcript": {"llm", "plugins"},
+	"calls/internal/userpath":   {},
+	"calls/...":                 {"calls", "calls/ask", "calls/internal/date", "calls/schema", "calls/internal/skill", "calls/internal/transcript", "calls/internal/userpath", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
+	"calls/builtin":             {"calls/...", "llm/...", "plugins"},
 	// What an image costs depends on the model's family.
-	"calls/context/...": {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "calls/userpath", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
+	"calls/context/...": {"calls", "calls/ask", "calls/internal/date", "calls/schema", "calls/internal/skill", "calls/internal/transcript", "calls/internal/userpath", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
 	// The engine knows no call, no provider, no store.
 	"scheduler":                        {"scheduler/flow", "scheduler/internal/...", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	"scheduler/internal/guess":         {"scheduler/flow", "llm/prompt", "llm/value"},
@@ -91,7 +91,7 @@ var layers = map[string][]string{
 	"scheduler/flow/internal/yamltext": {"llm/value/yaml"},
 	"scheduler/flow":                   {"scheduler/flow/internal/...", "scheduler/trigger", "calls", "calls/schema", "llm/prompt", "llm/value/...", "plugins"},
 	"scheduler/trigger":                {"calls", "llm/value", "llm/value/charset"}, // it interprets cron expressions, signatures and bodies, and knows no flow
-	"scheduler/journal":                {"calls", "calls/schema", "llm", "llm/value", "plugins"},
+	"scheduler/journal":                {"calls", "calls/schema", "llm", "llm/value", "llm/value/secret", "plugins"},
 	"scheduler/explain":                {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
 	// What scheduler test runs, and what it found, as data.
 	"scheduler/flowtest":           {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/memory", "llm", "llm/replay", "llm/scripted", "llm/value/...", "plugins"},
@@ -135,22 +135,22 @@ var layers = map[string][]string{
 	"scheduler/server/mcp":      {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "calls", "calls/schema", "llm/value"},
 	"scheduler/server/notify":   {"scheduler/journal", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/value"},
 	"scheduler/server/triggers": {"scheduler/flow", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/prompt", "llm/value"},
-	"scheduler/server/store":    {"scheduler/fleet", "calls", "calls/pgdb", "calls/sqlitefile", "llm/value"},
+	"scheduler/server/store":    {"scheduler/fleet", "calls", "calls/database/pgdb", "calls/database/sqlitefile", "llm/value"},
 	// A journal's backends stand below its contract, their conformance suite beside.
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},
 	// These stores can be in a Postgres database.
-	"calls/pgdb":          {"calls", "llm/value/wording"},
-	"calls/pgdb/pgdbtest": {},
+	"calls/database/pgdb":          {"calls", "llm/value/wording"},
+	"calls/database/pgdb/pgdbtest": {},
 	// These stores can be SQLite files.
-	"calls/sqlitefile": {"calls"},
+	"calls/database/sqlitefile": {"calls"},
 	// One text of SQL runs on either.
-	"calls/database":               {"calls/pgdb", "calls/sqlitefile", "llm/value/wording"},
-	"scheduler/journal/sqljournal": {"scheduler/journal", "scheduler/journal/internal/...", "scheduler/journal/transfer", "calls", "llm", "llm/value/...", "calls/database", "calls/pgdb", "calls/sqlitefile"},
-	"calls/memory/sqlmemory":       {"calls", "calls/memory/...", "llm/value/...", "calls/database", "calls/pgdb", "calls/sqlitefile"},
+	"calls/database":               {"calls/database/pgdb", "calls/database/sqlitefile", "llm/value/wording"},
+	"scheduler/journal/sqljournal": {"scheduler/journal", "scheduler/journal/internal/...", "scheduler/journal/transfer", "calls", "llm", "llm/value/...", "calls/database", "calls/database/pgdb", "calls/database/sqlitefile"},
+	"calls/memory/sqlmemory":       {"calls", "calls/memory/...", "llm/value/...", "calls/database", "calls/database/pgdb", "calls/database/sqlitefile"},
 	// Where all parts meet. The commands know neither providers nor where things are stored.
 	"cmd/scheduler/wire":        {"calls/...", "cmd/scheduler/config", "cmd/scheduler/terminal", "llm/...", "plugins/host", "scheduler/..."},
-	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/...", "skills"},
+	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/database/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/...", "skills"},
 	"cmd/scheduler/chinesehelp": {"llm/value/wording"},
 	"cmd/scheduler/startup":     {},
 	"cmd/scheduler/starter":     {"configs", "skills"},
@@ -190,9 +190,9 @@ var doors = map[string][]string{
 	"go.temporal.io/sdk":                     {"scheduler/temporal"},
 	"go.temporal.io/api":                     {"scheduler/temporal"},
 	"google.golang.org/protobuf":             {"scheduler/remote", "scheduler/temporal", "plugins/host", "plugins/sdk", "plugins/proto", "test/hostile"},
-	"modernc.org/sqlite":                     {"calls/sqlitefile"},
-	"github.com/jackc/pgx":                   {"calls/pgdb"},
-	"github.com/pressly/goose":               {"calls/pgdb"},
+	"modernc.org/sqlite":                     {"calls/database/sqlitefile"},
+	"github.com/jackc/pgx":                   {"calls/database/pgdb"},
+	"github.com/pressly/goose":               {"calls/database/pgdb"},
 	"github.com/kljensen/snowball":           {"calls/memory"},
 	"golang.org/x/image":                     {"calls/context"},
 	"golang.org/x/text":                      {"calls", "llm/prompt", "llm/value/charset", "cmd/scheduler/terminal"},

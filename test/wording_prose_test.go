@@ -17,7 +17,7 @@ var englishFiles = map[string]string{
 	"calls/builtin/functions.go":               "words of questions",
 	"calls/builtin/reference.go":               "the reference, with its Chinese beside it",
 	"calls/builtin/variables.go":               "the reference is in English",
-	"calls/date/":                              "words of dates that texts have",
+	"calls/internal/date/":                     "words of dates that texts have",
 	"calls/input/examples.go":                  "the reference is in English",
 	"calls/memory/rank/":                       "words of texts and questions",
 	"cmd/scheduler/chinesehelp/translate.go":   "the help of commands, with its Chinese beside it",

@@ -16,22 +16,22 @@ import (
 
 // onlyEnglish are the folders whose messages stay English, and why.
 var onlyEnglish = map[string]string{
-	"calls/callstest":                 "a kit for tests",
-	"calls/pgdb/pgdbtest":             "a server for tests",
-	"calls/memory/memorytest":         "a kit for tests",
-	"calls/sqlitefile/sqlitefiletest": "a kit for tests",
-	"llm/llmtest":                     "a kit for tests",
-	"plugins/examples":                "programs of their own",
-	"plugins/pluginstest":             "a kit for tests",
-	"plugins/project":                 "a program that authors of plugins use",
-	"plugins/proto":                   "generated",
-	"plugins/sdk":                     "programs of their own, which do not know the language",
-	"plugins/verify":                  "a report for authors of plugins",
-	"scheduler/journal/journaltest":   "a kit for tests",
-	"scheduler/schedulertest":         "a kit for tests",
-	"scheduler/server/mcp":            "its readers are programs and models, in English",
-	"test":                            "tests",
-	"cmd/scheduler/testdata":          "tests",
+	"calls/callstest":                          "a kit for tests",
+	"calls/database/pgdb/pgdbtest":             "a server for tests",
+	"calls/memory/memorytest":                  "a kit for tests",
+	"calls/database/sqlitefile/sqlitefiletest": "a kit for tests",
+	"llm/llmtest":                              "a kit for tests",
+	"plugins/examples":                         "programs of their own",
+	"plugins/pluginstest":                      "a kit for tests",
+	"plugins/project":                          "a program that authors of plugins use",
+	"plugins/proto":                            "generated",
+	"plugins/sdk":                              "programs of their own, which do not know the language",
+	"plugins/verify":                           "a report for authors of plugins",
+	"scheduler/journal/journaltest":            "a kit for tests",
+	"scheduler/schedulertest":                  "a kit for tests",
+	"scheduler/server/mcp":                     "its readers are programs and models, in English",
+	"test":                                     "tests",
+	"cmd/scheduler/testdata":                   "tests",
 }
 
 // moreFormats has, by folder and function, the arguments that are formats besides those of

@@ -13,8 +13,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/internal/skill"
 	"github.com/callnode/scheduler/calls/schema"
-	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/skill"
+	"github.com/callnode/scheduler/calls/internal/skill"
 	"github.com/callnode/scheduler/llm/value"
 )
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/skill"
+	"github.com/callnode/scheduler/calls/internal/skill"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"

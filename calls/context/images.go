@@ -9,7 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/context/media"
-	"github.com/callnode/scheduler/calls/userpath"
+	"github.com/callnode/scheduler/calls/internal/userpath"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value/wording"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/skill"
+	"github.com/callnode/scheduler/calls/internal/skill"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )

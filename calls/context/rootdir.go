@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/userpath"
+	"github.com/callnode/scheduler/calls/internal/userpath"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/callnode/scheduler/calls/pgdb"
-	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/calls/database/pgdb"
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/transcript"
+	"github.com/callnode/scheduler/calls/internal/transcript"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
+	"github.com/callnode/scheduler/calls/database/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/remote"

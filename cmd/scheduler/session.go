@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/cmd/scheduler/wire"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
+	"github.com/callnode/scheduler/calls/database/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )

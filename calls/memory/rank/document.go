@@ -24,7 +24,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/callnode/scheduler/calls/date"
+	"github.com/callnode/scheduler/calls/internal/date"
 	"github.com/callnode/scheduler/llm/value"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/callnode/scheduler/calls/date"
+	"github.com/callnode/scheduler/calls/internal/date"
 	"github.com/callnode/scheduler/llm/value"
 )
 

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/callnode/scheduler/calls/date"
+	"github.com/callnode/scheduler/calls/internal/date"
 	"github.com/callnode/scheduler/llm/value"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/internal/transcript"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/transcript"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )

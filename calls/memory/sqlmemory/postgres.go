@@ -13,10 +13,10 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/database"
+	"github.com/callnode/scheduler/calls/database/pgdb"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
-	"github.com/callnode/scheduler/calls/pgdb"
 )
 
 //go:embed migrations/*.sql

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/database"
+	"github.com/callnode/scheduler/calls/database/pgdb"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
-	"github.com/callnode/scheduler/calls/pgdb"
 )
 
 // saveRows saves all or none. The batch begins and ends the transaction itself, to save round

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callnode/scheduler/calls/database/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlmemory"
-	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/test/slow"
 )
 

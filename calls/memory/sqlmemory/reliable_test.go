@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/database/sqlitefile/sqlitefiletest"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlmemory"
-	"github.com/callnode/scheduler/calls/sqlitefile/sqlitefiletest"
 	"github.com/callnode/scheduler/test/slow"
 )
 

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/database"
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 

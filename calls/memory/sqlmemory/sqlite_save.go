@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // saveRows saves all or none.

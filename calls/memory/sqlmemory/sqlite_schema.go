@@ -1,7 +1,7 @@
 package sqlmemory
 
 import (
-	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 )
 
 // applicationID marks the file as a memory store ("cnmm").

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 )
 
 // requestFold has the new memories of a user folded when no change waits.

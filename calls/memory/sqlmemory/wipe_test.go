@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/sqlmemory"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // What is deleted leaves no trace in the files: no text, and no name of a session, a

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/sqlmemory"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // TestCanceledWhileLocked: who waits for another process that writes hears that it is

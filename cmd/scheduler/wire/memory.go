@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/calls/memory/sqlmemory"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value/wording"

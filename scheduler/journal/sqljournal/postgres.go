@@ -12,7 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/database"
-	"github.com/callnode/scheduler/calls/pgdb"
+	"github.com/callnode/scheduler/calls/database/pgdb"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"

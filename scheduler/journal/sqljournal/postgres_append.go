@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/calls/database"
-	"github.com/callnode/scheduler/calls/pgdb"
+	"github.com/callnode/scheduler/calls/database/pgdb"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 

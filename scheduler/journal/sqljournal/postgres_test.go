@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
+	"github.com/callnode/scheduler/calls/database/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/journaltest"
 	"github.com/callnode/scheduler/scheduler/journal/sqljournal"

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/database"
-	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/callnode/scheduler/calls/pgdb"
-	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/calls/database/pgdb"
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 )
 
 // database is where a [Store] keeps its tables: a file of one machine, or a Postgres database

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
+	"github.com/callnode/scheduler/calls/database/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
+	"github.com/callnode/scheduler/calls/database/pgdb/pgdbtest"
 )
 
 // TestClockChanges passes the days on which the clocks change, second by second around the

@@ -78,7 +78,7 @@ func texts(t testing.TB) []string {
 		"\xff\xfe", "a\xc3", "\xe4\xbd\xa0\xe5", "<|endoftext|>", "\x00\x01", strings.Repeat("a", 5000), strings.Repeat(" ", 500) + "x",
 		strings.Repeat("ab", 300), strings.Repeat("=", 300), strings.Repeat("\n", 300), strings.Repeat("中", 300),
 	}
-	for _, pattern := range []string{"../../../*.md", "../../../docs/*.md", "../../../docs/zh/*.md", "../../../llm/tokens/*.go", "../../../calls/date/*.go", "../../../flows/*.yaml", "../../../scheduler/server/testdata/*.json"} {
+	for _, pattern := range []string{"../../../*.md", "../../../docs/*.md", "../../../docs/zh/*.md", "../../../llm/tokens/*.go", "../../../calls/internal/date/*.go", "../../../flows/*.yaml", "../../../scheduler/server/testdata/*.json"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

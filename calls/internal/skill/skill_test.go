@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/callnode/scheduler/calls/skill"
+	"github.com/callnode/scheduler/calls/internal/skill"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/callnode/scheduler/calls/userpath"
+	"github.com/callnode/scheduler/calls/internal/userpath"
 )
 
 func TestResolve(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callnode/scheduler/calls/date"
+	"github.com/callnode/scheduler/calls/internal/date"
 )
 
 // now is a Thursday.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/pgdb"
-	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
+	"github.com/callnode/scheduler/calls/database/pgdb"
+	"github.com/callnode/scheduler/calls/database/pgdb/pgdbtest"
 )
 
 const channel = "pgdb_test"

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callnode/scheduler/calls/pgdb"
-	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
+	"github.com/callnode/scheduler/calls/database/pgdb"
+	"github.com/callnode/scheduler/calls/database/pgdb/pgdbtest"
 )
 
 // insertOnce inserts a row and finds out whether it has, where the connection is lost.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/callnode/scheduler/calls/transcript"
+	"github.com/callnode/scheduler/calls/internal/transcript"
 	"github.com/callnode/scheduler/plugins"
 )
 

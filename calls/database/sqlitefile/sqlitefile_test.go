@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 )
 
 // A pipe in the place of a file of SQLite is refused: it would be waited for without an end.

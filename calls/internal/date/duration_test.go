@@ -3,7 +3,7 @@ package date_test
 import (
 	"testing"
 
-	"github.com/callnode/scheduler/calls/date"
+	"github.com/callnode/scheduler/calls/internal/date"
 )
 
 // TestClock: a time of day is read as people say it; a day, a part of one or a bare number is none.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/calls/database/sqlitefile"
 )
 
 // crashed returns the path of a file as a killed process leaves it: all that it wrote is

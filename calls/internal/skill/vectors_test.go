@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/callnode/scheduler/calls/skill"
+	"github.com/callnode/scheduler/calls/internal/skill"
 	"github.com/callnode/scheduler/llm/value"
 )
 
