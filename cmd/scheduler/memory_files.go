@@ -20,7 +20,7 @@ import (
 func newMemoryExport(a *app) *cobra.Command {
 	var scope scopeFlags
 	var jsonl string
-	var salvage, asJSON bool
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "export DIR | --jsonl FILE",
 		Short: "Write the memories to a directory, or to a file of JSON lines",
@@ -28,17 +28,14 @@ func newMemoryExport(a *app) *cobra.Command {
 meta_snapshots/ID.json. Importing that and exporting again gives the same bytes. Files
 of an earlier export whose memories are gone are removed.
 
-With --jsonl the memories alone, one in a line. With --salvage what can still be read
-of a damaged store; its file is not changed. Users and sessions whose names are lost
-are called salvaged-N then.
+With --jsonl the memories alone, one in a line.
 
 Vectors of embeddings are not exported: after an import they are made again, which a
 provider may want to be paid for.`,
 		Example: strings.Trim(`
   scheduler memory export backup/
   scheduler memory export --user lin lin/
-  scheduler memory export --user lin --jsonl - | jq -r .content
-  scheduler memory export --salvage rescued/`, "\n"),
+  scheduler memory export --user lin --jsonl - | jq -r .content`, "\n"),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			users, err := scope.usersOrAll()
@@ -57,15 +54,11 @@ provider may want to be paid for.`,
 			if jsonl != "" {
 				write = func(from memory.Lister) error { return a.exportLines(cmd.Context(), from, users, jsonl, asJSON) }
 			}
-			if salvage {
-				return a.exportDamaged(cmd.Context(), write)
-			}
 			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error { return write(p.Store) })
 		},
 	}
 	scope.addFlags(cmd, "")
 	cmd.Flags().StringVar(&jsonl, "jsonl", "", "a `file` of JSON lines, - for stdout")
-	cmd.Flags().BoolVar(&salvage, "salvage", false, "read what can be read of a damaged store")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was written as JSON")
 	return cmd
 }
@@ -108,25 +101,6 @@ func (a *app) tellExported(r *archive.Report, asJSON bool) error {
 	}
 	r.New = r.Memories
 	a.Tellf("exported %s", reportAmounts(r))
-	return nil
-}
-
-// exportDamaged writes what can be read of a damaged store, and prints what cannot.
-func (a *app) exportDamaged(ctx context.Context, write func(memory.Lister) error) error {
-	if a.runtime.SharesStore() {
-		return usageError(wording.Errorf("--salvage reads the file of a state directory, and the memories are in the store %s (restore a backup of the database)", a.runtime.StorePlace()))
-	}
-	damaged, err := a.runtime.OpenDamagedMemory(ctx)
-	if err != nil {
-		return exitError{exitFailed, err}
-	}
-	if err := errors.Join(write(damaged), damaged.Close()); err != nil {
-		return err
-	}
-	if damaged.Lost > 0 {
-		a.Tellf("warning: %s could not be read, and what was there is lost", wording.Count(damaged.Lost, "place"))
-	}
-	a.Tellf("to go on with it, move %s away and import what was exported", a.runtime.MemoryFile())
 	return nil
 }
 

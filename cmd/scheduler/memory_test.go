@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/archive"
-	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
 // memoryProgram runs the program in a directory of its own.
@@ -58,52 +56,6 @@ func memoryLines(n int) string {
 			i, i, strings.Repeat("many words that fill a page ", 6), i%3)
 	}
 	return b.String()
-}
-
-func TestMemorySalvage(t *testing.T) {
-	p := newMemoryProgram(t)
-	const n = 2000
-	p.must(memoryLines(n), "memory", "import", "--jsonl", "-")
-	file := filepath.Join(".scheduler", sqlmemory.FileName)
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const page = 4096
-	for at := len(data) / 3 / page * page; at < len(data)/2; at += 8 * page {
-		copy(data[at:at+page], bytes.Repeat([]byte{0xa5}, page))
-	}
-	p.write(file, string(data))
-	if code := p.run("", "memory", "export", "out"); code != exitFailed || !strings.Contains(p.stderr.String(), "memory export --salvage") {
-		t.Errorf("exit code %d\n%s", code, &p.stderr)
-	}
-	p.must("", "memory", "export", "--salvage", "rescued")
-	if said := p.stderr.String(); !strings.Contains(said, "could not be read") || !strings.Contains(said, "move .scheduler/memory.db away") {
-		t.Errorf("got %s", said)
-	}
-	if err := os.Rename(".scheduler", "damaged"); err != nil {
-		t.Fatal(err)
-	}
-	var report archive.Report
-	if err := json.Unmarshal([]byte(p.must("", "memory", "import", "rescued", "--json")), &report); err != nil || report.Memories < n/2 {
-		t.Errorf("%+v, %v", report, err)
-	}
-}
-
-// Nothing can be read of a file whose beginning is destroyed: the error says what to do.
-func TestMemorySalvageOfNothing(t *testing.T) {
-	p := newMemoryProgram(t)
-	p.must(memoryLines(40), "memory", "import", "--jsonl", "-")
-	file := filepath.Join(".scheduler", sqlmemory.FileName)
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clear(data[:4096])
-	p.write(file, string(data))
-	if code := p.run("", "memory", "export", "--salvage", "rescued"); code != exitFailed || !strings.Contains(p.stderr.String(), "import an export or the mirror") {
-		t.Errorf("exit code %d\n%s", code, &p.stderr)
-	}
 }
 
 // An id that is empty, as that of a variable that is not set, is no id: nothing goes.

@@ -3,7 +3,6 @@
 package sqlitefile_test
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"syscall"
@@ -26,9 +25,6 @@ func TestOpenPipe(t *testing.T) {
 		var explained *calls.Error
 		if !errors.Is(err, calls.ErrNotRegular) || !errors.As(err, &explained) || explained.Hint == "" {
 			t.Errorf("%q: got %v, want a refusal with a hint", suffix, err)
-		}
-		if _, err := sqlitefile.OpenSalvage(context.Background(), file); !errors.Is(err, calls.ErrNotRegular) {
-			t.Errorf("%q: got %v from the salvage", suffix, err)
 		}
 	}
 }

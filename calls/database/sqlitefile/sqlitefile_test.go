@@ -230,10 +230,10 @@ func TestExplain(t *testing.T) {
 		"use that":     &sqlitefile.NewerError{Has: 2, Known: 1},
 		"move":         sqlitefile.ErrForeign,
 		"start again":  sqlitefile.ErrMoved,
-		"salvage it":   fmt.Errorf("%w: it ends early", sqlitefile.ErrDamaged),
+		"move it away": fmt.Errorf("%w: it ends early", sqlitefile.ErrDamaged),
 		"":             errors.New("what"),
 	} {
-		err := sqlitefile.Explain("test store", "dir/a.db", "opening", "salvage it", cause)
+		err := sqlitefile.Explain("test store", "dir/a.db", "opening", "move it away", cause)
 		if !errors.Is(err, cause) || !strings.Contains(calls.HintOf(err), hint) || !strings.Contains(err.Error(), "opening the test store dir/a.db: ") {
 			t.Errorf("%v becomes %v (%s)", cause, err, calls.HintOf(err))
 		}

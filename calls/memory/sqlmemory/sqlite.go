@@ -60,7 +60,7 @@ func OpenTemporary(ctx context.Context, options FileOptions) (*Store, error) {
 }
 
 // damagedHint is the remedy for a damaged file.
-const damagedHint = "the file is damaged: save what can be read with `scheduler memory export --salvage DIR`, move the file away, and import DIR"
+const damagedHint = "the file is damaged: move it away, and import an export or the mirror; what else can be saved, sqlite3 FILE .recover tells"
 
 // errFileIndex means that the index contradicts itself or the memories.
 var errFileIndex = wording.Errorf("%w: its index is wrong", sqlitefile.ErrDamaged)

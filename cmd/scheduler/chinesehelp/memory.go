@@ -60,21 +60,17 @@ it is interrupted, the same command goes on with the rest.`: `永久忘记一条
 meta_snapshots/ID.json. Importing that and exporting again gives the same bytes. Files
 of an earlier export whose memories are gone are removed.
 
-With --jsonl the memories alone, one in a line. With --salvage what can still be read
-of a damaged store; its file is not changed. Users and sessions whose names are lost
-are called salvaged-N then.
+With --jsonl the memories alone, one in a line.
 
 Vectors of embeddings are not exported: after an import they are made again, which a
 provider may want to be paid for.`: `把记忆写入目录：index.json、memories/ID.json、snapshots/ID.json 和 meta_snapshots/ID.json。
 导入后再导出，得到相同的字节。早先导出而记忆已不在的文件会删除。
 
-用 --jsonl 时只写记忆，每行一条。用 --salvage 时写入损坏的记忆库中还能读出的内容；其文件
-不会改变。名称已丢失的用户和会话称为 salvaged-N。
+用 --jsonl 时只写记忆，每行一条。
 
 不导出向量：导入后会重新生成，服务商可能为此收费。`,
 	"print what was written as JSON":               "以 JSON 输出写入的内容",
 	"a `file` of JSON lines, - for stdout":         "JSON 行的 `file`，- 表示标准输出",
-	"read what can be read of a damaged store":     "读取损坏的记忆库中还能读出的内容",
 	"Show a memory, a snapshot or a meta snapshot": "显示一条记忆、快照或元快照",
 	`Show a memory, a snapshot or a meta snapshot. Who has its id needs no user; with
 --user it is shown only if it is that user's.`: "显示一条记忆、快照或元快照。知道 id 时不需要用户；写了 --user 时，只有属于该用户才显示。",

@@ -61,15 +61,6 @@ func (rt *Runtime) MemoryFile() string {
 // as soon as it is opened.
 func (rt *Runtime) HasMemory() bool { return rt.SharesStore() || sqlitefile.Exists(rt.MemoryFile()) }
 
-// OpenDamagedMemory opens what can be read of a damaged memory; nothing is changed.
-func (rt *Runtime) OpenDamagedMemory(ctx context.Context) (*sqlmemory.Damaged, error) {
-	dir, err := filepath.Abs(rt.settings.StateDir)
-	if err != nil {
-		return nil, wording.Errorf("opening the memory store: %w", err)
-	}
-	return sqlmemory.OpenDamaged(ctx, dir)
-}
-
 // newProcessor returns what uses a store, as the settings say.
 func (rt *Runtime) newProcessor(store memory.Store, clock func() time.Time) *memory.SnapshotProcessor {
 	c := &rt.settings.Memory.Snapshot
