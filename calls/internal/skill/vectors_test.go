@@ -74,7 +74,7 @@ func rule(message string) skill.Rule {
 }
 
 func TestVectors(t *testing.T) {
-	f, err := os.Open("../../test/vectors/skills.jsonl")
+	f, err := os.Open("../../../test/vectors/skills.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

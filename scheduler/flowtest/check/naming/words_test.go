@@ -27,7 +27,7 @@ func TestKindsOfTexts(t *testing.T) {
 		for i := range def.Texts {
 			for _, file := range def.Texts[i].Names() {
 				text, _, err := def.Texts[i].Read(nil, "en", file)
-				isForPeople := slices.Contains([]string{"bound.txt", "cancelled.txt", "either.txt", "failed.txt", "field.txt", "hint.txt", "question.txt", "stuck.txt", "unanswered.txt", "unfit.txt"}, file)
+				isForPeople := slices.Contains([]string{"bound.txt", "cancelled.txt", "either.txt", "failed.txt", "field.txt", "hint.txt", "item.txt", "question.txt", "stuck.txt", "unanswered.txt", "unfit.txt"}, file)
 				if err != nil || !strings.HasSuffix(file, ".txt") || isForPeople {
 					continue // texts for people are in no prompt
 				}
