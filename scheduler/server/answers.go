@@ -64,7 +64,7 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if in.Body.Message != "" {
 		return s.replyToRun(ctx, in)
 	}
-	answers, err := s.readAnswers(in, details.State.Waiting)
+	answers, err := s.readAnswers(in, details)
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +136,9 @@ func notWaitingProblem(info *journal.RunInfo) *Problem {
 	return p
 }
 
-// readAnswers returns the answers. The error has every one that is wrong.
-func (s *Server) readAnswers(in *answerRunInput, waiting []journal.WaitingFor) ([]scheduler.Answer, error) {
+// readAnswers returns the answers. The error has every one that is wrong, with words for the person in the language of the run.
+func (s *Server) readAnswers(in *answerRunInput, details *service.RunDetails) ([]scheduler.Answer, error) {
+	waiting := details.State.Waiting
 	if !in.Body.Values.IsNull() {
 		if len(in.Body.Answers) > 0 {
 			return nil, calls.Errorf(calls.Invalid, "answers and values are both given").WithHint("leave one out")
@@ -154,7 +155,7 @@ func (s *Server) readAnswers(in *answerRunInput, waiting []journal.WaitingFor) (
 		all = append(all, one)
 		if err := scheduler.CheckField(one, waiting); err != nil {
 			fault := newFault("/answers/"+strconv.Itoa(i), wording.OfError(err), hintOf(err))
-			fault.setWords(s.unfitText(one, waiting))
+			fault.Words = s.options.Service.UnfitText(details, one)
 			faults = append(faults, fault)
 		}
 	}
@@ -164,16 +165,6 @@ func (s *Server) readAnswers(in *answerRunInput, waiting []journal.WaitingFor) (
 		return nil, p
 	}
 	return all, scheduler.CheckAnswers(all, waiting)
-}
-
-// unfitText returns why an answer does not fit, for the person who gave it.
-func (s *Server) unfitText(a scheduler.Answer, waiting []journal.WaitingFor) wording.Text {
-	for _, w := range waiting {
-		if w.Step == a.Step || a.Step == "" {
-			return wording.Text{En: s.options.Service.UnfitText("en", w, a.Pointer, a.Value), Zh: s.options.Service.UnfitText("zh", w, a.Pointer, a.Value)}
-		}
-	}
-	return wording.Text{}
 }
 
 type resumeRunInput struct {

@@ -46,16 +46,13 @@ type Fault struct {
 	Pointer string `json:"pointer,omitempty" doc:"The JSON pointer of the place in the request."`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	Words   string `json:"words,omitempty" doc:"What is wrong with an answer, for the person who gave it."`
+	Words   string `json:"words,omitempty" doc:"Why an answer does not fit, for the person who gave it, in the language of the flow."`
 	File    string `json:"file,omitempty" doc:"The file of the place, where it is in a flow."`
 	Line    int    `json:"line,omitempty"`
 	Col     int    `json:"col,omitempty"`
 
-	chineseMessage, chineseHint, chineseWords string
+	chineseMessage, chineseHint string
 }
-
-// setWords sets what the person is told who gave an answer.
-func (f *Fault) setWords(text wording.Text) { f.Words, f.chineseWords = text.En, text.Zh }
 
 var (
 	_ huma.StatusError       = (*Problem)(nil)
@@ -96,7 +93,6 @@ func (p *Problem) in(language string) *Problem {
 	for i := range whole.Errors {
 		f := &whole.Errors[i]
 		f.Message = wording.Text{En: f.Message, Zh: f.chineseMessage}.In(language)
-		f.Words = wording.Text{En: f.Words, Zh: f.chineseWords}.In(language)
 		f.Hint = wording.Text{En: f.Hint, Zh: f.chineseHint}.In(language)
 	}
 	return &whole

@@ -108,28 +108,31 @@ func TestReplyRefused(t *testing.T) {
 		"no text":      {`{type: string, title: Note}`, "", "Please fill this in.", "请填写此项。"},
 		"a blank date": {`{type: string, format: date, title: Day}`, " ", "Please fill this in.", "请填写此项。"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := serveFlow(t, fmt.Sprintf(replyFlow, "en", "", c.property), nil)
-			token := f.token("lin", store.RunsRead, store.RunsWrite)
-			run := f.chat(token, "ends", messages("hi"), "").at("/scheduler/run")
-			body := fmt.Sprintf(`{"answers": [{"pointer": "/order_no", "value": %q}]}`, c.value)
-			for _, path := range []string{"/answers", "/answers?check=true"} {
-				r := f.do(token, "POST", "/api/v1/runs/"+run+path, body)
-				zh := f.do(token, "POST", "/api/v1/runs/"+run+path, body, "Accept-Language", "zh")
-				if r.status != http.StatusUnprocessableEntity || r.at("/errors/0/words") != c.en || zh.at("/errors/0/words") != c.zh {
-					t.Errorf("%s gets %d %s\n%s", path, r.status, r.text, zh.text)
+		for language, want := range map[string]string{"en": c.en, "zh": c.zh} {
+			t.Run(name+" "+language, func(t *testing.T) {
+				f := serveFlow(t, fmt.Sprintf(replyFlow, language, "", c.property), nil)
+				token := f.token("lin", store.RunsRead, store.RunsWrite)
+				run := f.chat(token, "ends", messages("hi"), "").at("/scheduler/run")
+				body := fmt.Sprintf(`{"answers": [{"pointer": "/order_no", "value": %q}]}`, c.value)
+				for _, path := range []string{"/answers", "/answers?check=true"} {
+					for _, reader := range []string{"", "en", "zh", "de"} { // the words are in the language of the flow
+						r := f.do(token, "POST", "/api/v1/runs/"+run+path, body, "Accept-Language", reader)
+						if r.status != http.StatusUnprocessableEntity || r.at("/errors/0/words") != want {
+							t.Errorf("%s for a reader of %q gets %d %s", path, reader, r.status, r.text)
+						}
+					}
 				}
-			}
-			p := &person{answers: []*sdk.ElicitResult{{Action: "accept", Content: map[string]any{"order_no": c.value}}}}
-			result, doc := callTool(t, f.connect(token, eras()[0], p, nil), "flow_ends", nil)
-			told := doc.JSON()
-			for _, asked := range p.asked {
-				told += asked.Message
-			}
-			if !strings.Contains(told, c.en) || len(p.asked) < 2 || result.IsError {
-				t.Errorf("the form of MCP tells %s", told)
-			}
-		})
+				p := &person{answers: []*sdk.ElicitResult{{Action: "accept", Content: map[string]any{"order_no": c.value}}}}
+				result, doc := callTool(t, f.connect(token, eras()[0], p, nil), "flow_ends", nil)
+				told := doc.JSON()
+				for _, asked := range p.asked {
+					told += asked.Message
+				}
+				if !strings.Contains(told, want) || len(p.asked) < 2 || result.IsError {
+					t.Errorf("the form of MCP tells %s", told)
+				}
+			})
+		}
 	}
 }
 

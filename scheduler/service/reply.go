@@ -386,9 +386,13 @@ func (s *Service) withReadableError(language, run string, output value.Value) va
 	return value.OfMap(value.Pairs("error", value.OfMap(value.Pairs("kind", kind, "message", told))))
 }
 
-// UnfitText returns why a value is none for a place, in words of a language.
-func (s *Service) UnfitText(language string, w journal.WaitingFor, pointer string, v value.Value) string {
-	return s.wordingIn(language).Unfit(fieldOf(w.Place(pointer)), v)
+// UnfitText returns why an answer does not fit its place, in the language of the run; "" if the step does not wait.
+func (s *Service) UnfitText(details *RunDetails, a scheduler.Answer) string {
+	w := details.askedStep(a.Step)
+	if w == nil {
+		return ""
+	}
+	return s.wordingOf(details).Unfit(fieldOf(w.Place(a.Pointer)), a.Value)
 }
 
 // questionText is the Question of executors.

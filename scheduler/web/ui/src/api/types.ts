@@ -1274,7 +1274,7 @@ export interface components {
             message: string;
             /** @description The JSON pointer of the place in the request. */
             pointer?: string;
-            /** @description What is wrong with an answer, for the person who gave it. */
+            /** @description Why an answer does not fit, for the person who gave it, in the language of the flow. */
             words?: string;
         };
         FileBody: {
