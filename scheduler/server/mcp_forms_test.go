@@ -85,6 +85,36 @@ const (
 	orderZh = `required: [name, size, day, colour], properties: {name: {type: string, title: 姓名}, size: {type: integer, title: 尺码, minimum: 1, maximum: 8}, day: {type: string, format: date, title: 日期}, colour: {oneOf: [{const: r_1, title: 红色}, {const: b_1, title: 蓝色}], title: 颜色}}`
 )
 
+// TestMCPFormsTellEachReason: each field that was filled in and is asked for again says why, also as a model reads the words and finds
+// nothing, and says it once.
+func TestMCPFormsTellEachReason(t *testing.T) {
+	const schema = `required: [name, note, size, day, colour], properties: {name: {type: string, title: 姓名, minLength: 2}, note: {type: string, title: 备注}, size: {type: integer, title: 尺码}, day: {type: string, format: date, title: 日期}, colour: {enum: [红, 蓝], title: 颜色}}`
+	const asks = "请问姓名是什么？\n请问备注是什么？\n请问尺码是什么（一个数）？\n请问日期是什么（日期，例如 2026-05-01）？\n请问颜色是红还是蓝？"
+	for _, c := range []struct {
+		name   string
+		filled content
+		tells  string
+	}{
+		{"words in each", content{"name": "为什么？", "note": "不想说", "size": "大", "day": "改天", "colour": "绿"},
+			"姓名：这看起来不像姓名。\n备注：这看起来不像备注。\n尺码：必须是一个数。\n日期：这看起来不像日期（日期，例如 2026-05-01）。\n颜色：只能是：红、蓝。\n" + asks},
+		{"blanks beside words", content{"name": "   ", "note": "跳过", "size": "大", "day": "改天", "colour": "绿"},
+			"姓名：请填写此项。\n备注：这看起来不像备注。\n尺码：必须是一个数。\n日期：这看起来不像日期（日期，例如 2026-05-01）。\n颜色：只能是：红、蓝。\n" + asks},
+	} {
+		for _, era := range eras() {
+			t.Run(c.name+" "+era, func(t *testing.T) {
+				t.Parallel()
+				flow := "language: zh\nllm: slow\nsteps: [{id: desk, call: slot, with: {stages: [llm], current_schema: {type: object, " + schema + "}}}]\n"
+				f := serveFlow(t, flow, scripted.Texts("{}", "{}", "{}", "{}"))
+				p := &person{answers: []*sdk.ElicitResult{{Action: "accept", Content: c.filled}, {Action: "decline"}}}
+				f.playForms(f.token("lin", store.RunsRead, store.RunsWrite), era, p)
+				if len(p.asked) != 2 || p.asked[1].Message != c.tells {
+					t.Errorf("%d forms; the last one tells\n%s\nwant\n%s", len(p.asked), p.asked[len(p.asked)-1].Message, c.tells)
+				}
+			})
+		}
+	}
+}
+
 // TestMCPForms: forms of the protocol are read as messages of a chat are, and what does not fit is told in the words of the flow, for the
 // fields that do not fit alone.
 func TestMCPForms(t *testing.T) {

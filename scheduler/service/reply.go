@@ -177,20 +177,37 @@ func aboutItem(words ask.Wording, w journal.WaitingFor, text string) string {
 	return words.ForItem(w.Item.Name, w.Item.Number, w.Item.Count, text)
 }
 
-// FormOf returns the text of a form for all that a step of a run waits for: the questions, a line for each field, and the labels of
-// the fields.
-func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor, fields []journal.FormField) (questions string, labels []string) {
+// FormOf returns the text of a form for all that a step of a run waits for, and the labels of its fields. The text has a line for
+// each refused field that is asked for again, with the reason, and the questions, a line for each field.
+func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor, fields []journal.FormField, refused []RefusedField) (text string, labels []string) {
 	words := s.wordingOf(details)
 	first := w.AskedPlace()
-	var lines []string
+	// The message that the run read last may be of another field than the first: the reasons tell it better.
+	isRefused := slices.ContainsFunc(refused, func(one RefusedField) bool { return one.Step == w.Step })
+	var reasons, questions []string
 	for _, one := range fields {
 		question := words.Question(fieldOf(one.AskedPlace), false)
-		if one.Pointer == first.Pointer {
+		reason := reasonOf(w.Step, one.Pointer, refused)
+		if reason != "" {
+			reasons = append(reasons, reason)
+		}
+		if !isRefused && one.Pointer == first.Pointer {
 			question = askFor(words, w, first)
 		}
-		lines, labels = append(lines, question), append(labels, words.Label(fieldOf(one.AskedPlace)))
+		questions, labels = append(questions, question), append(labels, words.Label(fieldOf(one.AskedPlace)))
 	}
-	return aboutItem(words, w, strings.Join(lines, "\n")), labels
+	lines := append(reasons, aboutItem(words, w, strings.Join(questions, "\n")))
+	return strings.Join(lines, "\n"), labels
+}
+
+// reasonOf returns why the field of a step was refused; "" if it was not.
+func reasonOf(step, pointer string, refused []RefusedField) string {
+	for _, one := range refused {
+		if one.Step == step && one.Pointer == pointer {
+			return one.Text
+		}
+	}
+	return ""
 }
 
 // FormRequest is what a person has put into the fields of a form for a run that waits. Its caller makes it; it is only read.
@@ -206,14 +223,15 @@ type FormRequest struct {
 type FormReply struct {
 	// Reply has the state waiting where the run does not go on: no field fits.
 	Reply
-	// Refused are the fields that do not fit. The others are kept.
+	// Refused are the fields that do not fit, and those whose words are no value before the run has read them, for example "why?". The
+	// others are kept.
 	Refused []RefusedField
 }
 
 // RefusedField is a field of a form that does not fit.
 type RefusedField struct {
 	Step, Pointer string
-	// Text tells the person why, with the label of the field.
+	// Text tells the person why, with the label of the field. It holds as long as the run asks for the field.
 	Text string
 }
 
@@ -252,7 +270,7 @@ func (d *Dispatcher) AnswerForm(ctx context.Context, p Principal, r FormRequest)
 		return nil, err
 	}
 	reply := &FormReply{Reply: Reply{State: journal.RunWaiting, After: details.State.LastSeq}, Refused: form.refused}
-	for _, one := range refused {
+	for _, one := range append(refused, form.leftToRun(taken)...) {
 		reply.Refused = append(reply.Refused, form.refuse(*details.askedStep(one.Step), one))
 	}
 	placeOf := func(one RefusedField) int {
@@ -299,6 +317,19 @@ func (f *filledForm) read(w journal.WaitingFor, field scheduler.Answer) {
 		return
 	}
 	f.refused = append(f.refused, f.refuse(w, field))
+}
+
+// leftToRun returns the fields whose words the run is to read, since they were not taken as values.
+func (f *filledForm) leftToRun(taken []scheduler.Answer) (words []scheduler.Answer) {
+	for _, one := range f.answers {
+		isTaken := slices.ContainsFunc(taken, func(t scheduler.Answer) bool {
+			return t.Message == "" && t.Step == one.Step && t.Pointer == one.Pointer
+		})
+		if one.Message != "" && !isTaken {
+			words = append(words, one)
+		}
+	}
+	return words
 }
 
 // textOfField returns a value as people write it: items between commas.

@@ -26,8 +26,8 @@ type turn struct {
 	// steps is how many steps the flow has; done are those that are over.
 	steps int
 	done  map[string]bool
-	// refused has, by step, why fields of a form did not fit; declined are the forms that the user leaves for later.
-	refused  map[string]string
+	// refused has the fields of forms that did not fit; declined are the forms that the user leaves for later.
+	refused  []service.RefusedField
 	declined map[string]bool
 	futile   int // forms in turn that brought nothing
 }

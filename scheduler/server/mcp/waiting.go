@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -64,7 +65,14 @@ func (t *turn) waitingResult(state *journal.RunState) *sdk.CallToolResult {
 	doc := value.Pairs("run", t.run, "state", string(state.State), "waiting", value.Must(state.Waiting))
 	if len(state.Waiting) > 0 {
 		first := state.Waiting[0]
-		doc.Set("question", value.OfString(strings.TrimSpace(t.refused[first.Step]+"\n"+first.Question)))
+		var lines []string
+		for _, one := range t.refused {
+			isAsked := slices.ContainsFunc(first.FormFields(), func(f journal.FormField) bool { return f.Pointer == one.Pointer })
+			if one.Step == first.Step && isAsked {
+				lines = append(lines, one.Text)
+			}
+		}
+		doc.Set("question", value.OfString(strings.Join(append(lines, first.Question), "\n")))
 	}
 	return documentResult(value.OfMap(doc))
 }
@@ -95,7 +103,7 @@ func (t *turn) continueRequest(ctx context.Context) (*sdk.CallToolResult, error)
 func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, responses sdk.InputResponseMap) (*sdk.CallToolResult, error) {
 	waiting := details.State.Waiting
 	forms := t.userForms(details)
-	t.refused = map[string]string{}
+	t.refused = nil
 	request := service.FormRequest{Run: t.run, Wait: service.SlotWait}
 	elsewhere := false
 	for _, w := range waiting {
@@ -137,9 +145,7 @@ func (t *turn) answerForm(ctx context.Context, request service.FormRequest) (*sd
 	if ctx.Err() != nil {
 		return t.leaveRun(ctx)
 	}
-	for _, one := range reply.Refused {
-		t.refused[one.Step] = strings.TrimSpace(t.refused[one.Step] + "\n" + one.Text)
-	}
+	t.refused = reply.Refused
 	switch reply.State {
 	case journal.RunRunning:
 		t.futile = 0
@@ -251,8 +257,7 @@ func (t *turn) userForms(details *service.RunDetails) map[string]*sdk.ElicitPara
 		if t.declined[w.Step] || len(fields) == 0 {
 			continue
 		}
-		questions, labels := t.api.options.Service.FormOf(details, w, fields)
-		message := strings.TrimSpace(t.refused[w.Step] + "\n" + questions)
+		message, labels := t.api.options.Service.FormOf(details, w, fields, t.refused)
 		schema, isSimple := formSchema(fields, labels, t.request.ProtocolVersion() >= listsSince)
 		isForm := hasForm && (isSimple || !hasURL)
 		if isForm {
