@@ -68,7 +68,7 @@ func flowEdits() map[string][]edit {
 			{"summarise.yaml", "to_user: true", "to_user: false"},
 		},
 		"support": {
-			{"support.yaml", `user: "{{ run.user | default('guest', true) }}"`, "user: guest"},
+			{"support.yaml", `user: "{{ run.user or run.id }}"`, "user: guest"},
 			{"support.yaml", `session: "{{ run.id }}"}`, "session: main}"},
 			{"support.yaml", "budget: {max_tokens: 60000}", "budget: {max_tokens: 600000}"},
 			{"support.yaml", "budget: {max_tokens: 60000}\n", ""},

@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -118,6 +119,46 @@ func TestTwoUsers(t *testing.T) {
 	u.world.t = t
 	if after := u.linSees(); after != u.before {
 		t.Errorf("what lin has is another:\n%s\nbefore:\n%s", after, u.before)
+	}
+}
+
+// TestUsersOfOneToken: a token without a user serves many people, told apart by the member user. No flow that the project ships gives
+// one of them the words of another, with or without the leave to begin runs for users.
+func TestUsersOfOneToken(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	tokens := map[string]string{"plain": f.token("", store.RunsRead, store.RunsWrite), "runs:as": f.token("", store.RunsRead, store.RunsWrite, store.RunsAs)}
+	const talk = `
+steps:
+  - {id: recall, call: memory-retrieve, with: {current_query: "{{ question }}", include: [content]}}
+  - {id: say, call: template, with: {template: "found {{ recall.relevant_memories | map(attribute='content') | join(', ') }}"}, to_user: true}
+  - {id: save, call: memory-save, with: {content: "{{ question }}", role: user}}
+`
+	const inputs = `inputs: {type: object, properties: {question: {type: string}, user: {type: string}, session: {type: string, default: monday}}}`
+	memoryLine := regexp.MustCompile(`(?m)^memory: .*$`)
+	for _, dir := range []string{"../../flows", "../../cmd/scheduler/starter/chat/flows"} {
+		files, err := filepath.Glob(dir + "/*.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			memory := memoryLine.FindString(string(text))
+			if memory == "" {
+				continue
+			}
+			name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+			writeFile(t, filepath.Join(f.dir, "flows", "of_"+name+".yaml"), "name: of_"+name+"\n"+inputs+"\n"+memory+talk)
+			for scope, token := range tokens {
+				told := f.chat(token, "of_"+name, messages("My door code is 7719."), `, "user": "`+scope+`1"`)
+				asked := f.chat(token, "of_"+name, messages("What is my door code?"), `, "user": "`+scope+`2"`)
+				if told.status != http.StatusOK || asked.status != http.StatusOK || strings.Contains(asked.text, "7719") {
+					t.Errorf("%s, %s: %s %s", file, scope, told.text, asked.text)
+				}
+			}
+		}
 	}
 }
 
