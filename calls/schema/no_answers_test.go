@@ -22,6 +22,7 @@ func TestIsNoAnswer(t *testing.T) {
 
 // TestUtterances: messages are told by how they begin and end, in words that no list has as a whole.
 func TestUtterances(t *testing.T) {
+	isUnknown := func(text string) bool { return schema.IsUnknown(text) }
 	for _, c := range []struct {
 		name    string
 		is      func(string) bool
@@ -33,9 +34,17 @@ func TestUtterances(t *testing.T) {
 		{"denial", schema.IsDenial,
 			[]string{"nope", "Nope!", "No, thanks", "no way", "I won’t tell you", "not today", "不要", "不要问我", "我才不告诉你", "拒绝回答", "别问了"},
 			[]string{"Norah", "Notting Hill", "none", "没有", "无", "Nadia", "Lin", "我叫林小雨"}},
-		{"unknown value", schema.IsUnknown,
+		{"unknown value", isUnknown,
 			[]string{"", "-", "--", "TBD", "N/A", "n/a.", "N.A.", "<UNKNOWN>", "(none)", "[not provided]", "不知道", "待定。", "（未知）", "?", " Not  Specified "},
 			[]string{"Unknown Street 5", "Nil Desperandum", "a-b", "*", "/", ".", "0", "false", "待定义", "Null Island"}},
+		{"unknown value in another writing", isUnknown,
+			[]string{"T.B.D.", "t. b. d", "N / A", "n. a.", "'N/A'", "‘N/A’", "{unknown}", "[[missing]]", "NaN", "TODO", "missing", "没有", "Not provided yet", "not specified by the user", "Unknown (not stated)", "N/A (not mentioned by the user)", "string", "xxx"},
+			[]string{"A. B. Lin", "t.b.x", "None (vegetarian)", "Missing Street 5", "stringent", "not available on Mondays", "user", "anonymous", "<name>", "没有辣椒", "Nan Lin", "xxx-large"}},
+		{"unknown name of a person", func(text string) bool { return schema.IsUnknown(text, "full_name", "Your full name") },
+			[]string{"<name>", "[name]", "{name}", "<FULL_NAME>", "{{ fullName }}", "[Your Name]", "unknown name", "Name unknown", "your name here", "user", "Anonymous", "用户"},
+			[]string{"Lin", "name of the rose", "Unknown Pleasures", "Guest House", "<b>Lin</b>", "User Lin"}},
+		{"unknown order", func(text string) bool { return schema.IsUnknown(text, "order") },
+			[]string{"<order>", "unknown order"}, []string{"user", "guest", "order", "my order"}},
 	} {
 		for _, text := range c.yes {
 			if !c.is(text) {

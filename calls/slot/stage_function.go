@@ -3,6 +3,7 @@ package slot
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
@@ -60,7 +61,8 @@ func fillBySchema(ctx context.Context, w *Work) error {
 // saysUnknown reports whether a model has written for a value that it does not know it, as null does: it is not asked again.
 func saysUnknown(r processor.Rejection) bool {
 	text, isText := r.Value.Str()
-	return isText && schema.IsUnknown(text)
+	name := r.Pointer[strings.LastIndexByte(r.Pointer, '/')+1:]
+	return isText && schema.IsUnknown(text, value.Unescape(name))
 }
 
 // answerSchema returns a flat schema in which every value may be null, for "not known".

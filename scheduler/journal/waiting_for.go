@@ -133,11 +133,13 @@ func textOf(p schema.Problem) wording.Text { return wording.Text{En: p.In("en"),
 
 // misfitOf returns the last value that was found for the place that is asked for first, and not taken; null for none.
 func (w *WaitingFor) misfitOf(output value.Value) (misfit value.Value) {
-	asked := w.AskedPlace().Pointer
+	place := w.AskedPlace()
+	asked := place.Pointer
+	title, _ := place.Schema.Get("title")
 	rejected, _ := output.Get("rejected")
 	for _, one := range rejected.List() {
 		found, _ := one.Get("value")
-		isUnknown := found.Kind() == value.String && schema.IsUnknown(found.PlainText())
+		isUnknown := found.Kind() == value.String && schema.IsUnknown(found.PlainText(), place.Name(), title.PlainText())
 		if at, _ := Rejection(one); at == asked && !isUnknown {
 			misfit = found
 		}

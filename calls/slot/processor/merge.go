@@ -256,7 +256,7 @@ func (t *answerMerge) cleanScalar(tokens []string, v value.Value, place schema.P
 		t.reject(value.FormatPointer(tokens...), v, t.p.explain(err))
 		return v, false
 	}
-	if t.isFromModel(t.source) && t.isPlaceholder(v, place) {
+	if t.isFromModel(t.source) && t.isPlaceholder(v, value.FormatPointer(tokens...), place) {
 		t.reject(value.FormatPointer(tokens...), v, t.p.say("it says that the value is not known"))
 		return v, false
 	}

@@ -37,11 +37,11 @@ func normalWords(text string) string {
 
 // isPlaceholder reports whether a value says only that it is not known. A text that the schema names, by
 // enum, const or default, is a value.
-func (f *Filling) isPlaceholder(v value.Value, place schema.Place) bool {
+func (f *Filling) isPlaceholder(v value.Value, pointer string, place schema.Place) bool {
 	text, isText := v.Str()
 	word := strings.ToLower(strings.TrimRight(strings.TrimSpace(text), ".。")) // "Unknown." is one, too
 	isRefusal := f.refused != "" && normalWords(text) == f.refused
-	isUnknown := schema.IsUnknown(text) && !f.heard[word]
+	isUnknown := schema.IsUnknown(text, namesOf(pointer, place)...) && !f.heard[word]
 	if !isText || !isRefusal && !isUnknown {
 		return false
 	}
@@ -55,6 +55,18 @@ func (f *Filling) isPlaceholder(v value.Value, place schema.Place) bool {
 		}
 		return slices.ContainsFunc(named, func(one value.Value) bool { return normalSpelling(one) == word && one.Kind() == value.String })
 	})
+}
+
+// namesOf returns the names of a place: its key and its titles.
+func namesOf(pointer string, place schema.Place) []string {
+	names := []string{value.Unescape(pointer[strings.LastIndexByte(pointer, '/')+1:])}
+	for _, sub := range place.All {
+		title, _ := sub.Get("title")
+		if text, ok := title.Str(); ok {
+			names = append(names, text)
+		}
+	}
+	return names
 }
 
 // isFromModel reports whether a source is a model, or another strategy of the call.
@@ -89,7 +101,7 @@ func (f *Filling) DropPlaceholders(isGuess func(pointer string) bool) {
 		case value.String:
 			place := f.p.schema.Describe(pointer)
 			isNamed := pointer != "" && len(place.All) > 0
-			if isNamed && f.isPlaceholder(v, place) && isModel(pointer) {
+			if isNamed && f.isPlaceholder(v, pointer, place) && isModel(pointer) {
 				dropped = true
 				delete(f.sources, pointer)
 				return v, false
