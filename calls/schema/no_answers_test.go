@@ -11,7 +11,7 @@ func TestIsNoAnswer(t *testing.T) {
 	for text, want := range map[string]bool{
 		"why?": true, "Why???": true, " Hello! ": true, "skip": true, "SKIP IT.": true, "I don’t know": true, "What": true, "what?": true,
 		"为什么？": true, "跳过。": true, "你好！": true, "不知道": true, "什么?": true, "...": false, "": false,
-		"Not now.": true, "none of your business!": true, "拒绝": true, "不用了。": true, "not nowhere": false, "不用了谢谢你": false,
+		"Not now.": true, "none of your business!": true, "拒绝": true, "IDK": true, "dunno": true, "quit!": true, "nevermind": true, "不记得了。": true, "quit smoking": false, "不用了。": true, "not nowhere": false, "不用了谢谢你": false,
 		"no": false, "none": false, "无": false, "不": false, "Lin": false, "Whyte": false, "skip the queue": false, "why not red": false,
 	} {
 		if got := schema.IsNoAnswer(text); got != want {
@@ -29,11 +29,11 @@ func TestUtterances(t *testing.T) {
 		yes, no []string
 	}{
 		{"question", schema.IsQuestion,
-			[]string{"When?", "什么时候？", "When do you open", "do you deliver to Lyon", "What's that for", "你们几点开门", "请问有货", "能送货吗", "那运费呢。", "How"},
-			[]string{"? no", "Whitman", "Dolores", "Howard", "Isabel", "Lin", "林小雨", "Whose-line"}},
+			[]string{"When?", "什么时候？", "When do you open", "do you deliver to Lyon", "What's that for", "tell me your hours", "Show me the menu", "I'd like to know the price", "告诉我营业时间", "你们几点开门", "请问有货", "能送货吗", "那运费呢。", "How"},
+			[]string{"? no", "Whitman", "Dolores", "Howard", "Isabel", "Lin", "林小雨", "Whose-line", "Tellman", "Lin, tell me more", "到了请告诉我"}},
 		{"denial", schema.IsDenial,
-			[]string{"nope", "Nope!", "No, thanks", "no way", "I won’t tell you", "not today", "不要", "不要问我", "我才不告诉你", "拒绝回答", "别问了"},
-			[]string{"Norah", "Notting Hill", "none", "没有", "无", "Nadia", "Lin", "我叫林小雨"}},
+			[]string{"nope", "idk", "Dunno.", "quit", "Nevermind", "never mind that", "who cares", "走开", "Nope!", "No, thanks", "no way", "I won’t tell you", "not today", "不要", "不要问我", "我才不告诉你", "拒绝回答", "别问了"},
+			[]string{"Norah", "Notting Hill", "Quito", "Quitman", "none", "没有", "无", "Nadia", "Lin", "我叫林小雨"}},
 		{"unknown value", isUnknown,
 			[]string{"", "-", "--", "TBD", "N/A", "n/a.", "N.A.", "<UNKNOWN>", "(none)", "[not provided]", "不知道", "待定。", "（未知）", "?", " Not  Specified "},
 			[]string{"Unknown Street 5", "Nil Desperandum", "a-b", "*", "/", ".", "0", "false", "待定义", "Null Island"}},

@@ -26,6 +26,10 @@ var (
 	//
 	//go:embed question_words.txt
 	questionWords string
+	// requestWords begin a wish to be told something, as a question does: "tell me your hours".
+	//
+	//go:embed request_words.txt
+	requestWords string
 	// denialWords begin a refusal: "i won't", "不".
 	//
 	//go:embed denial_words.txt
@@ -138,7 +142,7 @@ func lettersOf(text string) string {
 	}, text)
 }
 
-// IsQuestion reports whether a message asks something, for example "When do you open?", "do you deliver" or "你们几点开门".
+// IsQuestion reports whether a message asks something, for example "When do you open?", "tell me your hours" or "你们几点开门".
 func IsQuestion(text string) bool {
 	text = strings.TrimSpace(text)
 	words := plainWords(text)
@@ -147,7 +151,8 @@ func IsQuestion(text string) bool {
 			return true
 		}
 	}
-	return strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || matchesWords(questionWords, words, strings.Contains)
+	isMarked := strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？")
+	return isMarked || matchesWords(questionWords, words, strings.Contains) || matchesWords(requestWords, words, strings.HasPrefix)
 }
 
 // IsDenial reports whether a message refuses to answer, for example "nope", "I won't tell you" or "不要".
