@@ -200,7 +200,7 @@ func (f Field) values() *value.Map {
 	name, description := f.naming()
 	plural := isPlural(name)
 	kind := f.kind()
-	counted := plural && kind == "number"
+	counted := plural && kind == "number" && !isDetermined(name)
 	if counted { // "How many cups?" of a number of cups
 		name = strings.TrimPrefix(name, "number of ")
 	}
@@ -294,7 +294,7 @@ func (f Field) naming() (name, description string) {
 		if strings.EqualFold(title, strings.TrimRight(description, ".。")) {
 			description = ""
 		}
-		return lowerFirst(title), description
+		return lowerFirst(withoutArticle(title)), description
 	}
 	if phrase, ok := nounPhrase(description); ok {
 		return lowerFirst(phrase), ""
@@ -374,8 +374,26 @@ func isPlural(name string) bool {
 	return len(last) > 3 && strings.HasSuffix(last, "s") && !strings.HasSuffix(last, "ss") && !strings.HasSuffix(last, "us") && !strings.HasSuffix(last, "is")
 }
 
-// articleOf returns a, an or, of several things, any. Of acronyms the letters are spoken: an SKU.
+// isDetermined reports whether a name needs no article, for example "your name".
+func isDetermined(name string) bool {
+	first, _, ok := strings.Cut(strings.ToLower(name), " ")
+	return ok && slices.Contains([]string{"your", "my", "our", "their", "his", "her", "its", "this", "that", "these", "those"}, first)
+}
+
+// withoutArticle returns a name without the article before it: order number for "the order number".
+func withoutArticle(name string) string {
+	first, rest, ok := strings.Cut(name, " ")
+	if ok && slices.Contains([]string{"the", "a", "an"}, strings.ToLower(first)) {
+		return strings.TrimSpace(rest)
+	}
+	return name
+}
+
+// articleOf returns a, an or, of several things, any; "" for a name that needs none. Of acronyms the letters are spoken: an SKU.
 func articleOf(name string) string {
+	if isDetermined(name) {
+		return ""
+	}
 	if isPlural(name) {
 		return "any"
 	}

@@ -31,6 +31,10 @@ func TestQuestion(t *testing.T) {
 		{"gift", `{type: boolean, title: Gift wrapping}`, "Gift wrapping: yes or no?", "I could not find a yes or a no in that. Gift wrapping: yes or no?", "我没有从中看出是或否。Gift wrapping：是还是否？"},
 		{"weight", `{type: number, title: Weight, unit: kg}`, "What is the weight (a number, in kg)?", "I could not find a weight (a number, in kg) in that. What is it?", "我没有从中找到weight（一个数，单位：kg）。请问是什么？"},
 		{"iban", `{type: string, title: IBAN, description: It is on your bank card.}`, "What is the IBAN? It is on your bank card.", "I could not find an IBAN in that. What is it?", "我没有从中找到IBAN。请问是什么？"},
+		{"name", `{type: string, title: your name}`, "What is your name?", "I could not find your name in that. What is it?", "我没有从中找到your name。请问是什么？"},
+		{"our_seats", `{type: integer}`, "What are our seats (a number)?", "I could not find our seats (a number) in that. What are they?", "我没有从中找到our seats（一个数）。请问是什么？"},
+		{"n", `{type: string, title: The order number}`, "What is the order number?", "I could not find an order number in that. What is it?", "我没有从中找到order number。请问是什么？"},
+		{"n", `{enum: [red, blue], title: My colour}`, "What is my colour: red or blue?", "I could not find my colour in that. Is it red or blue?", "我没有从中找到my colour。是red还是blue？"},
 	} {
 		f := ask.Field{Name: c.name, Schema: parse(t, c.schema)}
 		en, zh := ask.Wording{Language: "en"}, ask.Wording{Language: "zh-CN"}
