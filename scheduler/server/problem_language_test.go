@@ -37,8 +37,8 @@ func TestProblemsInTheLanguageOfTheClient(t *testing.T) {
 		{"GET", "/api/v1/flows/chinese", "", `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
 		{"GET", "/api/v1/flows/chinese/graph", "", `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
 		{"GET", "/api/v1/tests", "", `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
-		{"POST", "/v1/chat/completions", `{"model": "broken", "messages": [{"role": "user", "content": "q"}]}`, `there is no call \"chta\" (did you mean`, `没有调用 \"chta\"（是否想写`},
-		{"POST", "/v1/chat/completions", `{"model": "chinese", "messages": [{"role": "user", "content": "q"}]}`, `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
+		{"POST", "/v1/chat/completions", `{"model": "broken", "messages": [{"role": "user", "content": "q"}]}`, "Something went wrong here", "这里出了点问题"},
+		{"POST", "/v1/chat/completions", `{"model": "chinese", "messages": [{"role": "user", "content": "q"}]}`, "这里出了点问题", "这里出了点问题"}, // the language of the flow
 		{"POST", "/api/v1/lint", `{"file": "echo", "text": "steps: [{id: a, call: chta}]"}`, `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
 	} {
 		for language, want := range map[string]string{"": tt.en, "en": tt.en, "zh-CN,zh;q=0.9,en;q=0.1": tt.zh} {

@@ -137,16 +137,20 @@ export function Tabs<T extends string>({ tabs, value, onChange, label, children 
   );
 }
 
-/** Dialog is open while it is mounted; Escape closes it. */
+/** Dialog is open while it is mounted; Escape closes it, and the focus goes back to the element that had it. */
 export function Dialog({ title, onClose, children, wide }: { title: string; onClose(): void; children: ReactNode; wide?: boolean }) {
   const t = useText();
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     const dialog = ref.current!;
+    const before = document.activeElement;
     dialog.showModal();
     dialog.querySelector<HTMLElement>("input, select, textarea")?.focus(); // else the browser takes the button that closes it
-    return () => dialog.close();
+    return () => {
+      dialog.close();
+      if (before instanceof HTMLElement) before.focus(); // the dialog is gone by now: the browser does not give the focus back
+    };
   }, []);
   return (
     <dialog ref={ref} aria-labelledby={id} data-wide={wide || undefined} onCancel={(e) => (e.preventDefault(), onClose())}>

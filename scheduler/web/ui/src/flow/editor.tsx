@@ -101,7 +101,7 @@ export function Editor({ text, start, onChange, onLine, onSave, problems, readOn
   useEffect(() => {
     const save = () => (newest.current.onSave(), true);
     const extensions: Extension[] = [
-      EditorView.cspNonce.of(nonce), lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), drawSelection(), history(), indentOnInput(), bracketMatching(),
+      EditorView.cspNonce.of(nonce), EditorView.lineWrapping, lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), drawSelection(), history(), indentOnInput(), bracketMatching(),
       indentUnit.of("  "), yaml(), syntaxHighlighting(colours), look, lintGutter(), writable.current.of([]), schemaCompletion(loadSchema), replaceSelection,
       keymap.of([{ key: "Mod-s", run: save, preventDefault: true }, ...defaultKeymap, ...historyKeymap, ...lintKeymap, ...completionKeymap, indentWithTab]),
       EditorView.contentAttributes.of({ "aria-label": label }),
@@ -112,10 +112,16 @@ export function Editor({ text, start, onChange, onLine, onSave, problems, readOn
       }),
     ];
     const made = new EditorView({ state: EditorState.create({ doc: text, extensions }), parent: box.current! });
+    // As the list of problems grows, the editor shrinks: the line of the cursor stays in view.
+    const resized = new ResizeObserver(() => made.hasFocus && made.dispatch({ effects: EditorView.scrollIntoView(made.state.selection.main.head) }));
+    resized.observe(made.dom);
     made.scrollDOM.tabIndex = 0; // what scrolls must be in reach of the keyboard
     view.current = made;
     if (start) showPlace(made, start, 1);
-    return () => made.destroy();
+    return () => {
+      resized.disconnect();
+      made.destroy();
+    };
     // The text is the editor's own from here on; another one comes by the effect below.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [label]);

@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState, type KeyboardEvent, type RefObject } from "react";
+import { Fragment, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from "react";
 import { ApiError, api, type Schemas } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
 import { Empty, ErrorBox, Loading } from "../components/common.tsx";
@@ -242,9 +242,14 @@ function Way({ piece, onOpen }: { piece?: Piece; onOpen?(place: Place): void }) 
             {(piece.sources ?? []).map((s, i) => (
               <li key={i}>
                 {sourceText(s, t)}{" "}
-                {placesOf(s, piece).map((place, j) => onOpen
-                  ? <button key={j} className="link mono" title={place.path} onClick={() => onOpen(place)}>{placeText(place)}</button>
-                  : <code key={j} title={place.path}>{placeText(place)}</code>)}
+                {placesOf(s, piece).map((place, j) => (
+                  <Fragment key={j}>
+                    {j > 0 && " · "}
+                    {onOpen
+                      ? <button className="link mono" title={place.path} onClick={() => onOpen(place)}>{placeText(place)}</button>
+                      : <code title={place.path}>{placeText(place)}</code>}
+                  </Fragment>
+                ))}
               </li>
             ))}
           </ol>

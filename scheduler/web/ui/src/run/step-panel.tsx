@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { VList } from "virtua";
 import { Link } from "wouter";
 import { api } from "../api/client.ts";
@@ -34,8 +34,12 @@ export function StepPanel({ run, step, waiting, byID, onSelect, tab, onTab, even
   const version = `${step.state} ${step.attempts}`;
   const waits = waiting.filter((w) => w.step === step.id || w.step.startsWith(`${step.id}/`) || w.step.startsWith(`${step.id}[`));
   const tokens = step.usage.input_tokens + step.usage.output_tokens;
+  const pane = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (matchMedia("(max-width: 62rem)").matches) pane.current!.scrollIntoView(); // it is below the graph there
+  }, [step.id]);
   return (
-    <section className="pane step-panel" aria-label={t("run.step_named", { step: step.id })}>
+    <section className="pane step-panel" ref={pane} aria-label={t("run.step_named", { step: step.id })}>
       <div className="pane-head">
         <h2 className="step-title" title={step.id}>{step.id}</h2>
         <StateBadge state={shownState(step, byID)} />

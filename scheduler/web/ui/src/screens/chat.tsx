@@ -53,7 +53,7 @@ export default function Chat() {
       {flow.error && <ErrorBox error={flow.error} retry={flow.reload} />}
       {!id && <FlowCards />}
       {id && flow.data && !flow.data.model && <Empty title={t("chat.no_model")}><p>{t("chat.choose_text")}</p><Link href={`/flows/${id}?tab=run`}>{t("runs.run_flow")}</Link></Empty>}
-      {id && flow.data?.model && session && <Talk key={`${id} ${session} ${user}`} flow={flow.data} session={session} user={user} />}
+      {id && flow.data?.model && session && <Talk key={`${id} ${session}`} flow={flow.data} session={session} user={user} />}
     </section>
   );
 }
@@ -139,7 +139,7 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
   const me = useMe();
   const name = flow.name ?? flow.flow;
   const old = useLoad((signal) => loadTurns(name, session, user, signal), [name, session, user]);
-  const [added, setAdded] = useState<Turn[]>([]);
+  const [added, setAdded] = useState<(Turn & { user: string })[]>([]);
   const [error, setError] = useState<Error>();
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
@@ -150,7 +150,8 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
   const [told, setTold] = useState<Record<string, string>>({});
   const end = useRef<HTMLDivElement>(null);
   const speakers = flow.steps.filter((st) => st.to_user).map((st) => st.id);
-  const turns = [...(old.data ?? []), ...added.filter((a) => !old.data?.some((o) => o.run === a.run))];
+  const listed = old.loading ? [] : (old.data ?? []); // while those of another user are read, nobody's are shown
+  const turns = [...listed, ...added.filter((a) => a.user === user && !listed.some((o) => o.run === a.run))];
   const scroll = useCallback(() => end.current?.scrollIntoView({ block: "end" }), []);
   const last = turns.at(-1)?.run;
   const isAsked = !!last && waitsFor === last;
@@ -197,7 +198,7 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
         return [{ role: "user", content: one.question }, ...(reply ? [{ role: "assistant" as const, content: reply }] : [])];
       });
       const started = (await api.post("/api/v1/runs", { body: { flow: flow.flow, session, user: user || undefined, inputs: inputsOf(flow, question, before), ...(before.length && flow.reads_conversation ? { conversation: before } : {}) } })) as Schemas["StartedRun"];
-      setAdded((all) => [...all, { run: started.run, question }]);
+      setAdded((all) => [...all, { run: started.run, question, user }]);
       setText("");
     } catch (err) {
       setError(err as Error);
@@ -210,14 +211,14 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
     e.preventDefault();
     void say();
   };
-  if (old.loading && !old.data) return <Loading />;
   return (
     <>
+      {old.loading && <Loading />}
       {old.error && <ErrorBox error={old.error} retry={old.reload} />}
       <ol className="talk" aria-label={t("chat.talk")}>
         {turns.map((one) => <TurnItem key={one.run} turn={one} speakers={speakers} exchanges={exchanges[one.run]} told={told[one.run]} onWait={onWait} onReply={(reply) => replies.current.set(one.run, reply)} onGrow={scroll} />)}
       </ol>
-      {!turns.length && <Empty title={t("chat.empty")}>{flow.description && <p>{flow.description}</p>}<p>{t("chat.empty_text")}</p></Empty>}
+      {!turns.length && !old.loading && <Empty title={t("chat.empty")}>{flow.description && <p>{flow.description}</p>}<p>{t("chat.empty_text")}</p></Empty>}
       {!flow.reads_conversation && <p className="hint">{t("chat.last_only")}</p>}
       {error && <ErrorBox error={error} />}
       {hasScope(me, "runs:write") ? (

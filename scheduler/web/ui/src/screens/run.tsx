@@ -150,6 +150,7 @@ function WholeRun({ run, unknown, onSelect }: { run: FollowedRun; unknown?: stri
   return (
     <section className="pane step-panel" aria-label={t("run.whole")}>
       <div className="pane-head"><h2>{t("run.whole")}</h2></div>
+      <p className="hint">{t("run.choose")}</p>
       {unknown && <p className="hint">{t("run.unknown_step", { step: unknown })}</p>}
       {error && <RunError error={error} />}
       {isWaiting(run) && <WaitsFor waiting={info.waiting ?? []} onSelect={onSelect} />}
@@ -160,8 +161,7 @@ function WholeRun({ run, unknown, onSelect }: { run: FollowedRun; unknown?: stri
       {info.outputs !== undefined && <section><h3>{t("run.outputs")}</h3><pre className="block json">{formatJSON(info.outputs)}</pre></section>}
       {info.conversation !== undefined && <section><h3>{t("run.conversation")}</h3><pre className="block json">{formatJSON(info.conversation)}</pre></section>}
       {info.inputs !== undefined && <section><h3>{t("run.inputs")}</h3><pre className="block json">{formatJSON(info.inputs)}</pre></section>}
-      {info.labels && <section><h3>{t("run.labels")}</h3><pre className="block json">{formatJSON(info.labels)}</pre></section>}
-      <p className="hint">{t("run.choose")}</p>
+      {info.labels && <section><h3>{t("run.labels")}</h3><p>{Object.entries(info.labels).map(([name, label]) => <code key={name}>{name}={label} </code>)}</p></section>}
     </section>
   );
 }
