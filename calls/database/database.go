@@ -93,7 +93,7 @@ type names struct {
 // text returns the statement of the file.
 func (n *names) text(query string) string {
 	if text, ok := n.texts.Load(query); ok {
-		return text.(string) //nolint:errcheck // nothing else is stored
+		return text.(string) // nothing else is stored
 	}
 	text := n.replacer.Replace(query)
 	n.texts.Store(query, text)

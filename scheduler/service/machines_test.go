@@ -41,7 +41,6 @@ type machines struct {
 	opened  int                      // how often the machines were reached; guarded by mu
 	heldUp  int                      // which time of these the run is cancelled meanwhile; 0: none
 	refusal error                    // why they take no run; nil: they do
-	away    error                    // why they cannot be reached; nil: they can; guarded by mu
 	deaf    error                    // why they cannot be told of what has changed; nil: they can
 }
 
@@ -103,18 +102,7 @@ func (m *machines) handOver() {
 	}
 }
 
-// setAway makes the machines unreachable, or reachable again with nil.
-func (m *machines) setAway(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.away = err
-}
-
-func (m *machines) Check(context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.away
-}
+func (m *machines) Check(context.Context) error { return nil }
 
 func (m *machines) Start(_ context.Context, run service.RemoteRun) error {
 	if m.refusal != nil {
@@ -122,9 +110,6 @@ func (m *machines) Start(_ context.Context, run service.RemoteRun) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.away != nil {
-		return m.away
-	}
 	if run.IsChild {
 		m.queues = append(m.queues, run.Queue)
 	}

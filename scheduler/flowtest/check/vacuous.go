@@ -42,7 +42,7 @@ func (s *parsedSubject) canonical(path []string) []string {
 		return path
 	}
 	var own []string
-	switch s.kind { //nolint:exhaustive // no name but value leads to the others
+	switch s.kind { // no name but value leads to the others
 	case outputSubject:
 		own = append([]string{nameOutputs}, s.path...)
 	case stepSubject:

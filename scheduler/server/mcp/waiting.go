@@ -154,6 +154,7 @@ func (t *turn) answerForm(ctx context.Context, request service.FormRequest) (*sd
 		result := t.runResult(reply.State, "text", value.OfString(reply.Text))
 		result.IsError = true
 		return result, nil
+	case journal.RunWaiting, journal.RunFailed, journal.RunFinished:
 	}
 	t.futile++
 	return t.finishTurn(ctx)
