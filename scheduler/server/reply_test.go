@@ -206,14 +206,27 @@ func TestReplyTellsWaysOut(t *testing.T) {
 	for _, c := range []struct {
 		name, language, property, says string
 		want, last                     string
+		withoutModel                   bool
 	}{
-		{"free text", "en", `{type: string, title: Full name}`, "nope", `I could not find a full name in that. What is it? You can answer like this: "full name: ...". To stop, write "cancel".`, "Full name: Nope"},
-		{"free text", "zh", `{type: string, title: 姓名}`, "不要", "我没有从中找到姓名。请问是什么？ 可以这样回答：“姓名：……”。不想继续的话，请写“取消”。", "姓名：不要"},
-		{"a pattern", "en", replies["a pattern"].property, "nope", `I could not find an order number (such as A-1042) in that. What is it? To stop, write "cancel".`, "A-1042"},
+		{name: "without a model", language: "en", property: `{type: string, title: Full name}`, says: "why?", withoutModel: true,
+			want: `I could not find a full name in that. What is it? You can answer like this: "full name: ...". To stop, write "cancel".`, last: "Lin"},
+		{name: "a number without a model", language: "zh", property: `{type: integer, title: 人数}`, says: "很多", withoutModel: true,
+			want: "我没有从中找到人数（一个数）。请问是什么？ 不想继续的话，请写“取消”。", last: "3"},
+		{name: "free text", language: "en", property: `{type: string, title: Full name}`, says: "nope", want: `I could not find a full name in that. What is it? You can answer like this: "full name: ...". To stop, write "cancel".`, last: "Full name: Nope"},
+		{name: "free text", language: "zh", property: `{type: string, title: 姓名}`, says: "不要", want: "我没有从中找到姓名。请问是什么？ 可以这样回答：“姓名：……”。不想继续的话，请写“取消”。", last: "姓名：不要"},
+		{name: "a pattern", language: "en", property: replies["a pattern"].property, says: "nope", want: `I could not find an order number (such as A-1042) in that. What is it? To stop, write "cancel".`, last: "A-1042"},
 	} {
 		t.Run(c.name+" "+c.language, func(t *testing.T) {
 			model := scripted.Texts("{}", "{}", "{}", "{}")
-			f := serveFlow(t, "llm: slow\n"+fmt.Sprintf(replyFlow, c.language, "llm", c.property), model)
+			stage, provider := "llm", llm.Provider(model)
+			if c.withoutModel {
+				stage, provider = "", nil
+			}
+			flow := fmt.Sprintf(replyFlow, c.language, stage, c.property)
+			if !c.withoutModel {
+				flow = "llm: slow\n" + flow
+			}
+			f := serveFlow(t, flow, provider)
 			token := f.token("lin", store.RunsRead, store.RunsWrite)
 			talk := []string{"hi"}
 			for _, says := range []string{c.says, c.says, c.last} {

@@ -79,7 +79,8 @@ type Dispatcher struct {
 	failures map[string]tries                   // those of unheld runs that this process could not go on with
 	// elsewhere are the runs that other machines carry out for this process, with the last event that was known when they were given.
 	elsewhere map[string]int64
-	deaths    map[string]tries // those of unheld runs that were taken over from processes that died, where they are many
+	missed    map[string]missedMessages // by run and step
+	deaths    map[string]tries          // those of unheld runs that were taken over from processes that died, where they are many
 }
 
 // NewDispatcher returns a Dispatcher; recovery begins with [Dispatcher.Recover].
@@ -97,7 +98,7 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, slots: newRunSlots(o.Limits),
 		active: map[string]context.CancelCauseFunc{}, known: map[string]chan struct{}{}, queued: map[string]func() bool{}, failures: map[string]tries{}, deaths: map[string]tries{},
 	}
-	d.elsewhere, d.remote.asked = map[string]int64{}, make(chan struct{})
+	d.elsewhere, d.missed, d.remote.asked = map[string]int64{}, map[string]missedMessages{}, make(chan struct{})
 	if o.EndedElsewhere == nil {
 		d.options.EndedElsewhere = func(*journal.RunInfo, *journal.Event) {}
 	}

@@ -101,9 +101,35 @@ func (d *Dispatcher) askAgain(ctx context.Context, p Principal, r ReplyRequest) 
 	w.Unread = r.Seen == 0 || r.Seen == details.State.LastSeq
 	if w.Unread {
 		w.Said, w.Misfit = r.Text, value.Value{}
-		w.Misses++
+		w.Misses += d.countMissed(r.Run+"/"+w.Step, details.State.LastSeq)
 	}
 	return &Reply{State: journal.RunWaiting, Text: d.service.QuestionOf(details, *w), Waiting: details.State.Waiting}, nil
+}
+
+// missedMessages counts the messages in a row that a step did not take since an event of its run. The journal has only those that a
+// model reads.
+type missedMessages struct {
+	seq int64
+	n   int
+}
+
+// maxMissed bounds for how many steps messages are counted; they are counted from the beginning after that.
+const maxMissed = 10_000
+
+// countMissed counts a message that a step has not taken, since the last event of its run.
+func (d *Dispatcher) countMissed(step string, seq int64) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.missed) >= maxMissed {
+		clear(d.missed)
+	}
+	count := d.missed[step]
+	if count.seq != seq {
+		count = missedMessages{seq: seq}
+	}
+	count.n++
+	d.missed[step] = count
+	return count.n
 }
 
 // askedStep returns the step of a name that waits, or the first one; nil where none does, or none that can be asked for.
@@ -135,11 +161,17 @@ func (s *Service) IsCancelWord(text string) bool {
 // QuestionOf returns the words in which a person is asked for what a step of a run waits for first.
 func (s *Service) QuestionOf(details *RunDetails, w journal.WaitingFor) string {
 	words, place := s.wordingOf(details), w.AskedPlace()
-	text := aboutItem(words, w, askFor(words, w, place))
+	return s.addWaysOut(words, aboutItem(words, w, askFor(words, w, place)), w, place)
+}
+
+// addWaysOut returns a question with the ways out behind it, if so many messages in a row have missed it. An input of the flow, which no
+// step waits for, is never read behind its name.
+func (s *Service) addWaysOut(words ask.Wording, question string, w journal.WaitingFor, place journal.AskedPlace) string {
 	if w.Misses < missesToHelp {
-		return text
+		return question
 	}
-	return strings.TrimSpace(text + " " + words.WaysOut(fieldOf(place), place.IsFreeText(), s.cancelWord(text)))
+	isNamed := w.Step != "" && place.IsFreeText()
+	return strings.TrimSpace(question + " " + words.WaysOut(fieldOf(place), isNamed, s.cancelWord(question)))
 }
 
 // missesToHelp is how many messages in a row must have missed a question for it to tell the ways out.
@@ -475,14 +507,21 @@ func (s *Session) Words() Words {
 // Question returns the question for a place that a step waits for.
 func (w Words) Question(of journal.WaitingFor, pointer string) string {
 	if pointer != of.AskedPlace().Pointer {
-		of.Unread, of.Misfit = false, value.Value{}
+		of.Unread, of.Misfit, of.Misses = false, value.Value{}, 0
 	}
-	return aboutItem(w.words, of, askFor(w.words, of, of.Place(pointer)))
+	place := of.Place(pointer)
+	return w.service.addWaysOut(w.words, aboutItem(w.words, of, askFor(w.words, of, place)), of, place)
 }
 
-// QuestionAfter returns the question for a place after a line that does not answer it.
-func (w Words) QuestionAfter(of journal.WaitingFor, pointer, line string) string {
-	return aboutItem(w.words, of, w.words.QuestionAfter(fieldOf(of.Place(pointer)), line, value.Value{}))
+// QuestionAfter returns the question for a place after a line that does not answer it, the last of so many in a row.
+func (w Words) QuestionAfter(of journal.WaitingFor, pointer, line string, misses int) string {
+	if pointer != of.AskedPlace().Pointer {
+		of.Misses = 0
+	}
+	of.Misses += misses
+	place := of.Place(pointer)
+	question := w.words.QuestionAfter(fieldOf(place), line, value.Value{})
+	return w.service.addWaysOut(w.words, aboutItem(w.words, of, question), of, place)
 }
 
 // Label returns what people call a place.

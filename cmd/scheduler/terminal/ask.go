@@ -163,7 +163,7 @@ func (q *Asker) recordAnswer(ctx context.Context, typed scheduler.Answer) error 
 // askValue asks for one value until there is one that fits.
 func (q *Asker) askValue(ctx context.Context, f field) error {
 	fmt.Fprint(q.Out, f.questionText())
-	for {
+	for misses := 1; ; misses++ {
 		fmt.Fprint(q.Out, "  > ")
 		var line string
 		var more bool
@@ -189,6 +189,6 @@ func (q *Asker) askValue(ctx context.Context, f field) error {
 		if calls.KindOf(err) != calls.Invalid {
 			return err
 		}
-		fmt.Fprintf(q.Out, "  %s\n", Visible(f.words.QuestionAfter(f.of, f.pointer, line)))
+		fmt.Fprintf(q.Out, "  %s\n", Visible(f.words.QuestionAfter(f.of, f.pointer, line, misses)))
 	}
 }

@@ -58,6 +58,16 @@ func asked(t *testing.T, typed string, waiting ...journal.WaitingFor) (answers [
 	return answers, out.String(), err
 }
 
+// TestAskTellsWaysOut: a question that the run asks again after messages it has read tells the ways out, too.
+func TestAskTellsWaysOut(t *testing.T) {
+	w := wanting(t, "a", "{required: [/name], properties: {/name: {type: string}}}")
+	w.Unread, w.Misses = true, 2
+	_, screen, _ := asked(t, "Lin\n", w)
+	if want := `What is it? You can answer like this: "name: ...". To stop, write "cancel".`; !strings.Contains(screen, want) {
+		t.Errorf("%q is not on the screen:\n%s", want, screen)
+	}
+}
+
 func TestAsk(t *testing.T) {
 	for name, c := range map[string]struct {
 		schema, typed string
@@ -130,6 +140,13 @@ func TestAsk(t *testing.T) {
 			`{required: [/at, /free, /all], definitions: {place: {type: object, required: [zip], properties: {city: {type: string}, zip: {type: integer}}}}, properties: {
 			  /at: {$ref: "#/definitions/place"}, /free: {type: object}, /all: {type: object, properties: {x: {type: string}}}}}`,
 			"7\n\n{\"k\": 1}\n\n", []string{"a:/at/zip=7", `a:/free={"k":1}`, "a:/all={}"}, []string{"  At\n", "What is the zip (a number)?", `written like "name: value"`},
+		},
+		"the ways out from the second miss on": {
+			"{required: [/n, /m], properties: {/n: {type: integer}, /m: {type: integer}}}", "many\nlots\n3\nfew\n4\n", []string{"a:/n=3", "a:/m=4"},
+			[]string{
+				"I could not find a n (a number) in that. What is it?\n", "I could not find a n (a number) in that. What is it? To stop, write \"cancel\".\n",
+				"I could not find a m (a number) in that. What is it?\n",
+			},
 		},
 		"the whole value": {`{required: [""], properties: {"": {type: integer}}}`, "5\n", []string{"a:=5"}, []string{"What is it (a number)?"}},
 	} {
