@@ -209,37 +209,27 @@ func aboutItem(words ask.Wording, w journal.WaitingFor, text string) string {
 	return words.ForItem(w.Item.Name, w.Item.Number, w.Item.Count, text)
 }
 
-// FormOf returns the text of a form for all that a step of a run waits for, and the labels of its fields. The text has a line for
-// each refused field that is asked for again, with the reason, and the questions, a line for each field.
+// FormOf returns the text of a form for all that a step of a run waits for, and the labels of its fields. The text has the reason of
+// each refused field, and the questions, a line for each field.
 func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor, fields []journal.FormField, refused []RefusedField) (text string, labels []string) {
 	words := s.wordingOf(details)
 	first := w.AskedPlace()
-	// The message that the run read last may be of another field than the first: the reasons tell it better.
-	isRefused := slices.ContainsFunc(refused, func(one RefusedField) bool { return one.Step == w.Step })
 	var reasons, questions []string
+	for _, one := range refused {
+		if one.HoldsFor(w) {
+			reasons = append(reasons, one.Text)
+		}
+	}
 	for _, one := range fields {
 		question := words.Question(fieldOf(one.AskedPlace), false)
-		reason := reasonOf(w.Step, one.Pointer, refused)
-		if reason != "" {
-			reasons = append(reasons, reason)
-		}
-		if !isRefused && one.Pointer == first.Pointer {
+		isLastRead := len(reasons) == 0 && one.Pointer == first.Pointer // with reasons, the message read last may be of another field
+		if isLastRead {
 			question = askFor(words, w, first)
 		}
 		questions, labels = append(questions, question), append(labels, words.Label(fieldOf(one.AskedPlace)))
 	}
 	lines := append(reasons, aboutItem(words, w, strings.Join(questions, "\n")))
 	return strings.Join(lines, "\n"), labels
-}
-
-// reasonOf returns why the field of a step was refused; "" if it was not.
-func reasonOf(step, pointer string, refused []RefusedField) string {
-	for _, one := range refused {
-		if one.Step == step && one.Pointer == pointer {
-			return one.Text
-		}
-	}
-	return ""
 }
 
 // FormRequest is what a person has put into the fields of a form for a run that waits. Its caller makes it; it is only read.
@@ -263,8 +253,16 @@ type FormReply struct {
 // RefusedField is a field of a form that does not fit.
 type RefusedField struct {
 	Step, Pointer string
-	// Text tells the person why, with the label of the field. It holds as long as the run asks for the field.
+	// Text tells the person why, with the label of the field.
 	Text string
+	// isLeftToRun is set for a field whose words the run is to read.
+	isLeftToRun bool
+}
+
+// HoldsFor reports whether the field is one of a step that waits and still has no value: words that the run has read may have been one.
+func (r RefusedField) HoldsFor(w journal.WaitingFor) bool {
+	isAsked := func(f journal.FormField) bool { return f.Pointer == r.Pointer }
+	return r.Step == w.Step && (!r.isLeftToRun || slices.ContainsFunc(w.FormFields(), isAsked))
 }
 
 // AnswerForm answers a run that waits with the fields of a form: what is typed is read as a message of [Dispatcher.Reply] is, in its place.
@@ -302,8 +300,13 @@ func (d *Dispatcher) AnswerForm(ctx context.Context, p Principal, r FormRequest)
 		return nil, err
 	}
 	reply := &FormReply{Reply: Reply{State: journal.RunWaiting, After: details.State.LastSeq}, Refused: form.refused}
-	for _, one := range append(refused, form.leftToRun(taken)...) {
+	for _, one := range refused {
 		reply.Refused = append(reply.Refused, form.refuse(*details.askedStep(one.Step), one))
+	}
+	for _, one := range form.leftToRun(taken) {
+		field := form.refuse(*details.askedStep(one.Step), one)
+		field.isLeftToRun = true
+		reply.Refused = append(reply.Refused, field)
 	}
 	placeOf := func(one RefusedField) int {
 		return slices.IndexFunc(r.Fields, func(f scheduler.Answer) bool { return f.Step == one.Step && f.Pointer == one.Pointer })

@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -67,8 +66,7 @@ func (t *turn) waitingResult(state *journal.RunState) *sdk.CallToolResult {
 		first := state.Waiting[0]
 		var lines []string
 		for _, one := range t.refused {
-			isAsked := slices.ContainsFunc(first.FormFields(), func(f journal.FormField) bool { return f.Pointer == one.Pointer })
-			if one.Step == first.Step && isAsked {
+			if one.HoldsFor(first) {
 				lines = append(lines, one.Text)
 			}
 		}
