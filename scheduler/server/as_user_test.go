@@ -13,6 +13,7 @@ import (
 func TestRunsAs(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	writeFile(t, f.dir+"/flows/whose.yaml", "name: whose\nmemory: {user: \"{{ run.user }}\"}\nsteps: [{id: a, call: template, with: {template: \"{{ run.user }}\"}}]\noutputs: {user: \"{{ a.text }}\"}\n")
+	writeFile(t, f.dir+"/flows/named.yaml", "name: named\nsteps: [{id: a, call: template, with: {template: \"of {{ run.user }}\"}, to_user: true}]\n")
 	app, plain, operator := f.token("", store.RunsRead, store.RunsWrite, store.RunsAs), f.token("", store.RunsRead, store.RunsWrite), f.token("", store.Admin)
 	lin, bo := f.token("lin", store.RunsRead, store.RunsWrite, store.RunsAs), f.token("bo", store.RunsRead)
 	start := func(token, flow, user string) *reply {
@@ -48,6 +49,24 @@ func TestRunsAs(t *testing.T) {
 		case c.flow == "whose" && (r.at("/outputs/user") != c.says || c.user != "" && r.at("/owner") != c.user):
 			t.Errorf("%s: %s", name, r.text)
 		}
+	}
+	for name, c := range map[string]struct{ token, user, says string }{
+		"chat for a user":        {app, "lin", "lin"},
+		"chat by the operator":   {operator, "lin", "lin"},
+		"chat for nobody":        {app, "", ""},
+		"chat without the scope": {plain, "lin", ""},
+		"chat of itself":         {lin, "bo", "lin"},
+	} {
+		r := f.chat(c.token, "named", messages("Whose run is it?"), `, "user": "`+c.user+`"`)
+		if r.status != http.StatusOK || r.at(said) != "of "+c.says {
+			t.Errorf("%s: %d %s", name, r.status, r.text)
+		}
+		if run := f.do(operator, "GET", "/api/v1/runs/"+r.at("/scheduler/run"), ""); c.says != "" && run.at("/owner") != c.says {
+			t.Errorf("%s: the run is %s", name, run.text)
+		}
+	}
+	if r := f.chat(app, "mine", messages("hi"), `, "user": "lin"`); r.status == http.StatusOK {
+		t.Errorf("a chat for lin in the memory of bo: %s", r.text)
 	}
 	run := start(app, "whose", "lin").at("/run")
 	if r := f.do(bo, "GET", "/api/v1/runs/"+run, ""); r.status != http.StatusNotFound {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/scheduler/server/openai"
 	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // registerOpenAI adds the OpenAI-compatible API.
@@ -42,7 +43,11 @@ func (s *Server) getModel(_ context.Context, in *modelName) (*body[*openai.Model
 // createCompletion chats with a flow.
 func (s *Server) createCompletion(ctx context.Context, in *rawJSON) (*stream, error) {
 	c := requestOf(ctx).caller
+	by := openai.Caller{Principal: c.principal, Key: c.storeKey(), Language: s.languageOf(ctx)}
+	if mayActForUsers := !c.principal.Bound && checkScope(c, store.RunsAs) == nil; mayActForUsers {
+		by.ActAs = func(user string) (service.Principal, error) { return actAs(ctx, user) }
+	}
 	return s.openStream(func(w http.ResponseWriter, r *http.Request) {
-		requestOf(ctx).run = s.openai.Chat(w, r, in.RawBody, openai.Caller{Principal: c.principal, Key: c.storeKey(), Language: s.languageOf(ctx)})
+		requestOf(ctx).run = s.openai.Chat(w, r, in.RawBody, by)
 	})
 }

@@ -53,6 +53,9 @@ type Caller struct {
 	Key string
 	// Language is that of the errors.
 	Language string
+	// ActAs returns the principal for the member user of a request, "" for none. It is nil for a caller who may not begin runs for users:
+	// the member then only tells chats apart.
+	ActAs func(user string) (service.Principal, error)
 }
 
 // IsModel reports whether a flow needs no other inputs than those that a conversation has.

@@ -24,7 +24,7 @@ type ChatRequest struct {
 		IncludeUsage bool `json:"include_usage,omitempty"`
 	} `json:"stream_options,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty" doc:"session is the conversation."`
-	User     string            `json:"user,omitempty"`
+	User     string            `json:"user,omitempty" doc:"Tells the users of one client apart. With the scope runs:as the run is theirs: run.user in the flow."`
 	_        struct{}          `json:"-" additionalProperties:"true"`
 }
 

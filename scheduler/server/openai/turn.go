@@ -81,6 +81,9 @@ func (s *speakers) apiReason() string {
 // Chat answers a request for a completion, and returns the id of its run; "" for none. The client's going away cancels the run.
 func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Caller) (run string) {
 	in, err := parseRequest(body, r.Header)
+	if err == nil && by.ActAs != nil {
+		by.Principal, err = by.ActAs(in.user)
+	}
 	if err != nil {
 		a.errorFor(err, by.Language).Write(w)
 		return ""

@@ -1098,6 +1098,7 @@ export interface components {
             model: string;
             stream?: boolean;
             stream_options?: components["schemas"]["ChatRequestOptionsStruct"];
+            /** @description Tells the users of one client apart. With the scope runs:as the run is theirs: run.user in the flow. */
             user?: string;
         } & {
             [key: string]: unknown;
