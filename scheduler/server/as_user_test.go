@@ -1,10 +1,12 @@
 package server_test
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
@@ -90,5 +92,19 @@ func TestRunsAs(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("the audit does not name the user: %s", audit.text)
+	}
+}
+
+// TestChatLogsRefusedRuns: a run that cannot begin keeps no error, and the client is not told it: the log has it.
+func TestChatLogsRefusedRuns(t *testing.T) {
+	var logged logBuffer
+	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) })
+	writeFile(t, f.dir+"/flows/owned.yaml", "name: owned\nmemory: {user: \"{{ run.user }}\"}\nsteps: [{id: a, call: memory-retrieve, with: {current_query: tea}}]\n")
+	r := f.chat(f.token("", store.RunsWrite), "owned", messages("hi"), "")
+	if r.status < http.StatusBadRequest || r.at("/scheduler/run") != "" && r.at("/scheduler/run") != "null" {
+		t.Fatalf("the run began: %d %s", r.status, r.text)
+	}
+	if !strings.Contains(logged.String(), "a chat request failed") || !strings.Contains(logged.String(), "model=owned") {
+		t.Errorf("the answer is %d %s, and the log has no cause: %s", r.status, r.text, logged.String())
 	}
 }

@@ -91,12 +91,26 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Calle
 	t := &turn{api: a, by: by, in: in, out: newAnswer(w, in)}
 	defer t.out.stopBeats()
 	if err := t.serve(r.Context()); err != nil {
-		if known := errorOf(err); r.Context().Err() == nil && known.status >= http.StatusInternalServerError && !known.isBusy() {
-			a.options.Log.Error("a chat request failed", "model", in.model, "run", t.out.run, "error", err)
-		}
-		t.out.failAnswer(a.errorFor(t.inPlainWords(err), by.Language))
+		told := t.inPlainWords(err)
+		t.logFailure(r.Context(), err, told)
+		t.out.failAnswer(a.errorFor(told, by.Language))
 	}
 	return t.out.run
+}
+
+// logFailure logs an error of the server, and each one that the client is not told: it may have no run that keeps it, for example when
+// the memory of a flow has no user.
+func (t *turn) logFailure(ctx context.Context, err, told error) {
+	if ctx.Err() != nil || errorOf(err).isBusy() {
+		return
+	}
+	log, isTold := t.api.options.Log.With("model", t.in.model, "run", t.out.run, "error", err), errors.Is(told, err)
+	switch {
+	case errorOf(err).status >= http.StatusInternalServerError:
+		log.Error("a chat request failed")
+	case !isTold:
+		log.Warn("a chat request failed")
+	}
 }
 
 // inPlainWords returns the error as the user of a chat reads it. An error of a run, of a provider or of the server may name addresses, files and
