@@ -355,3 +355,68 @@ func TestChatEndsWithUser(t *testing.T) {
 		t.Errorf("a system message at the end: %d %s", r.status, r.text)
 	}
 }
+
+// threeAsks waits for three places, one after the other.
+const threeAsks = `name: asks
+inputs: {type: object, properties: {question: {type: string}}}
+steps:
+  - id: args
+    call: slot
+    with: {stages: [], current_schema: {type: object, required: [name, day, city], properties: {name: {type: string}, day: {type: integer}, city: {type: string}}}}
+  - {id: say, call: template, with: {template: "{{ args.slot_data.name }} in {{ args.slot_data.city }}"}, to_user: true}
+`
+
+// TestChangedAnswerBeginsRun: a message to a question that the run has asked before, when it waited for more, begins a new run.
+func TestChangedAnswerBeginsRun(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	writeFile(t, f.dir+"/flows/asks.yaml", threeAsks)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	first := f.chat(token, "asks", messages("Book"), "")
+	run, question := first.at("/scheduler/run"), first.at(said)
+	if r := f.do(token, "POST", "/api/v1/runs/"+run+"/answers", `{"answers": [{"step": "args", "pointer": "/day", "value": 7}]}`); r.status != http.StatusAccepted {
+		t.Fatal(r.text)
+	}
+	f.eventually("the day to be known", func() bool {
+		at := f.do(token, "GET", "/api/v1/runs/"+run, "")
+		return at.at("/state") == "waiting" && !strings.Contains(at.at("/waiting/0"), `"/day"`) && at.at("/last_seq") != first.at("/last_seq")
+	})
+	changed := f.chat(token, "asks", messages("Book", question, "Bob"), "")
+	if changed.status != http.StatusOK || changed.at("/scheduler/run") == run {
+		t.Errorf("the changed answer went into the old run: %s", changed.text)
+	}
+}
+
+// TestAnswersAtOnce: of two messages at once in a chat, one is taken, and the other is refused or gets a run of its own, also when its
+// client sends it again.
+func TestAnswersAtOnce(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	writeFile(t, f.dir+"/flows/asks.yaml", threeAsks)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	for i := range 8 {
+		opening := fmt.Sprintf("Book %d", i)
+		first := f.chat(token, "asks", messages(opening), "")
+		send := func(name string) *reply { return f.chat(token, "asks", messages(opening, first.at(said), name), "") }
+		replies := make(chan *reply, 2)
+		for _, name := range []string{"Ann", "Bob"} {
+			go func() {
+				r := send(name)
+				if r.status == http.StatusConflict {
+					r = send(name)
+				}
+				replies <- r
+			}()
+		}
+		runs := map[string]bool{}
+		for range 2 {
+			r := <-replies
+			if r.status != http.StatusConflict {
+				runs[r.at("/scheduler/run")] = true
+			} else {
+				runs["refused"] = true
+			}
+		}
+		if len(runs) != 2 {
+			t.Errorf("two messages are in one run: %v", runs)
+		}
+	}
+}

@@ -41,6 +41,8 @@ type Reply struct {
 	Waiting []journal.WaitingFor
 	// After is the last event of the run before it goes on.
 	After int64
+	// IsLate is set if the run had gone on since the user was asked, for example with another message: this one was not read.
+	IsLate bool
 }
 
 // NotWaitingError is the error of a message to a run that waits for nothing. [Dispatcher.Reply] makes it; it is only data.
@@ -103,7 +105,7 @@ func (d *Dispatcher) askAgain(ctx context.Context, p Principal, r ReplyRequest) 
 		w.Said, w.Misfit = r.Text, value.Value{}
 		w.Misses += d.countMissed(r.Run+"/"+w.Step, details.State.LastSeq)
 	}
-	return &Reply{State: journal.RunWaiting, Text: d.service.QuestionOf(details, *w), Waiting: details.State.Waiting}, nil
+	return &Reply{State: journal.RunWaiting, Text: d.service.QuestionOf(details, *w), Waiting: details.State.Waiting, IsLate: !w.Unread}, nil
 }
 
 // missedMessages counts the messages in a row that a step did not take since an event of its run. The journal has only those that a

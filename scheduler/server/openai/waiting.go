@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -112,8 +113,8 @@ func runsOf(kept string) (ids []string) {
 	return ids
 }
 
-// ifAsked returns a run if the user can answer it, and nil otherwise: also if it asks by now for another place than then, "" if that
-// is not known. The user has then gone back and changed an answer, which is none to the question that is open.
+// ifAsked returns a run if the user can answer it, and nil otherwise: also if it waits by now for other places than then, "" if that
+// is not known. A run that asks for a name, a day and a name again, for example, no longer waits for the day the second time. The user has then gone back and changed an answer, which is none to the question that is open.
 func (t *turn) ifAsked(ctx context.Context, info *journal.RunInfo, place string) (*journal.RunInfo, error) {
 	switch info.State {
 	case journal.RunFailed:
@@ -158,10 +159,13 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	})
 	var over *service.NotWaitingError // another request has answered it
 	if errors.As(err, &over) {
-		return NewError(http.StatusConflict, over.Text(), "", codeHeld)
+		return t.refuseLate(ctx, over.Text())
 	}
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
+	}
+	if reply.IsLate {
+		return t.refuseLate(ctx, wording.Say("another message has answered this question: send this one again for a new run"))
 	}
 	if reply.State == journal.RunWaiting {
 		t.out.addText(reply.Text)
@@ -183,6 +187,17 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	}
 	t.speech = service.NewSpeech(t.model.Flow.Language, heard)
 	return t.followRun(ctx, service.FollowOptions{After: info.LastSeq, UntilWaitingAgain: true})
+}
+
+// refuseLate refuses a message whose question another one has answered in the meantime. A client that sends it again begins a run of
+// its own instead of getting the answer to the other message.
+func (t *turn) refuseLate(ctx context.Context, why wording.Text) error {
+	if t.isKept(answers) {
+		if err := t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.requestKey(t.by, answers), ""); err != nil {
+			return err
+		}
+	}
+	return NewError(http.StatusConflict, why, "", codeHeld)
 }
 
 // saidBefore returns the text that a run said before it came to wait, since it last went on, and what each of its steps said.
@@ -223,18 +238,22 @@ func (t *turn) askFirstField(ctx context.Context, known []journal.WaitingFor) er
 	return t.keepQuestion(ctx, known)
 }
 
-// keepQuestion keeps that the run has asked for the first of the places: the conversation so far, which its next request begins with,
+// keepQuestion keeps that the run has asked while it waited for these places: the conversation so far, which its next request begins with,
 // leads back to it.
 func (t *turn) keepQuestion(ctx context.Context, waiting []journal.WaitingFor) error {
 	return t.keepKeys(ctx, t.chatKeysNow(), placeOf(waiting))
 }
 
-// placeOf returns a mark of the place that a run asks for first.
+// placeOf returns a mark of all places that a run waits for, the one that it asks for first.
 func placeOf(waiting []journal.WaitingFor) string {
 	if len(waiting) == 0 {
 		return ""
 	}
-	return hex.EncodeToString(hashOf(waiting[0].Step, waiting[0].AskedPlace().Pointer)[:8])
+	var places []string
+	for _, w := range waiting {
+		places = append(places, w.Step, w.AskedPlace().Pointer, strings.Join(w.Pointers(), " "))
+	}
+	return hex.EncodeToString(hashOf(places...)[:8])
 }
 
 // keepReply keeps the words that a run which has finished said. A chat in which it said something else, and that began alike, is another one: its
