@@ -71,19 +71,40 @@ func callReadsConversation(def calls.Definition, params value.Value) bool {
 	return def.ReadsConversation != nil && def.ReadsConversation(params)
 }
 
-// toolsAfter returns the names of the tools of the steps that get the prompt of a step: its output
-// messages or system, also by way of a call that passes messages on, as in-chat does.
-func (u *unit) toolsAfter(id string) (names []string) {
-	for _, s := range u.steps {
-		if s.With == nil || !mentionsPrompt(s.With, id) {
-			continue
-		}
+// promptTools finds the names of the tools of the steps that get the prompt of a step: its output messages or system, also by way
+// of a call that passes messages on, as in-chat does. Each step is looked at once, however the steps name each other.
+type promptTools struct {
+	takers map[string][]*stepUnit // by the id of the step whose prompt they take
+	found  map[string][]string    // by the id of a step; nil while it is looked for
+}
+
+func newPromptTools(steps []*stepUnit) *promptTools {
+	p := &promptTools{takers: map[string][]*stepUnit{}, found: map[string][]string{}}
+	for _, s := range steps {
+		s.With.EachRef(func(ref prompt.Ref) {
+			path := ref.Path
+			isPrompt := len(path) > 1 && (path[1] == "messages" || path[1] == "system")
+			if isPrompt && !slices.Contains(p.takers[path[0]], s) {
+				p.takers[path[0]] = append(p.takers[path[0]], s)
+			}
+		})
+	}
+	return p
+}
+
+// toolsAfter returns the names for a step. Those of steps that name each other in a circle, which lint refuses, may be incomplete.
+func (p *promptTools) toolsAfter(id string) (names []string) {
+	if known, ok := p.found[id]; ok {
+		return known
+	}
+	p.found[id] = nil
+	for _, s := range p.takers[id] {
 		var found []string
 		switch {
 		case s.Def.Tools != nil:
 			found = sureTools(s.Def.Tools(s.With.Written()))
 		case s.known && len(s.Def.Info.Messages) > 0:
-			found = u.toolsAfter(s.ID)
+			found = p.toolsAfter(s.ID)
 		}
 		for _, name := range found {
 			if !slices.Contains(names, name) {
@@ -91,6 +112,7 @@ func (u *unit) toolsAfter(id string) (names []string) {
 			}
 		}
 	}
+	p.found[id] = names
 	return names
 }
 
@@ -102,14 +124,4 @@ func sureTools(tools []calls.Tool, _ bool) (names []string) {
 		}
 	}
 	return names
-}
-
-// mentionsPrompt reports whether parameters take the messages, or the system text, of a step.
-func mentionsPrompt(with *Param, id string) (found bool) {
-	with.EachRef(func(ref prompt.Ref) {
-		path := ref.Path
-		isPrompt := len(path) > 1 && (path[1] == "messages" || path[1] == "system")
-		found = found || isPrompt && path[0] == id
-	})
-	return found
 }

@@ -411,8 +411,9 @@ func (u *unit) completeFlow() {
 	u.flow.byID = u.byID
 	u.flow.ReadsConversation = u.readsConversation()
 	u.flow.CanWait = slices.ContainsFunc(u.steps, u.stepCanWait)
+	tools := newPromptTools(u.steps)
 	for _, s := range u.steps {
-		s.Tools = u.toolsAfter(s.ID)
+		s.Tools = tools.toolsAfter(s.ID)
 	}
 	if u.flow.Outputs != nil {
 		u.flow.outputs = u.shapeOfParam(u.flow.Outputs)

@@ -3,6 +3,7 @@ package flow_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -35,5 +36,29 @@ func TestTools(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// Steps that take their own prompt, or that of each other, are refused; the search for the tools after them comes to its end.
+func TestPromptsInACircle(t *testing.T) {
+	for name, steps := range map[string]string{
+		"itself":     "  - {id: a, call: in-chat, with: {history: \"{{ a.messages }}\"}}\n",
+		"each other": "  - {id: a, call: in-chat, with: {history: \"{{ b.messages }}\"}}\n  - {id: b, call: in-chat, with: {history: \"{{ a.messages }}\"}}\n",
+	} {
+		if _, problems := builtinLoader(t).Parse("f.yaml", []byte("name: x\nsteps:\n"+steps)); problems.Err() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// Each step is looked at once: of sixty that each take the prompts of two, the paths could not be walked one by one.
+func TestPromptsOfTwoStepsEach(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("name: x\nsteps:\n  - {id: s0, call: in-chat, with: {history: []}}\n  - {id: s1, call: in-chat, with: {history: []}}\n")
+	for i := 2; i < 60; i++ {
+		fmt.Fprintf(&b, "  - {id: s%d, call: in-chat, with: {history: \"{{ s%d.messages + s%d.messages }}\"}}\n", i, i-1, i-2)
+	}
+	if _, problems := builtinLoader(t).Parse("f.yaml", []byte(b.String())); problems.Err() != nil {
+		t.Error(problems.Err())
 	}
 }

@@ -219,7 +219,7 @@ func (s *Server) getFlow(ctx context.Context, in *FlowID) (*getFlowOutput, error
 }
 
 // getGraph returns a flow as nodes and edges.
-func (s *Server) getGraph(_ context.Context, in *FlowID) (*body[*graph.Graph], error) {
+func (s *Server) getGraph(ctx context.Context, in *FlowID) (*body[*graph.Graph], error) {
 	found, err := s.library.Flow(in.Flow)
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (s *Server) getGraph(_ context.Context, in *FlowID) (*body[*graph.Graph], e
 	if found.Flow == nil {
 		return nil, brokenFlow(found.Problems)
 	}
-	return &body[*graph.Graph]{graph.Of(found.Flow)}, nil
+	return &body[*graph.Graph]{graph.Of(found.Flow).WithPaths(s.pathsFor(principalOf(ctx)))}, nil
 }
 
 // sourceBody is the text of a flow file.

@@ -80,7 +80,7 @@ func (s *Server) getRunGraph(ctx context.Context, in *RunID) (*body[*graph.Graph
 	if details.Flow == nil {
 		return nil, newProblem(http.StatusNotFound, string(calls.NotFound), wording.OfError(details.Unreadable), wording.Text{})
 	}
-	return &body[*graph.Graph]{graph.Of(details.Flow)}, nil
+	return &body[*graph.Graph]{graph.Of(details.Flow).WithPaths(s.pathsFor(principalOf(ctx)))}, nil
 }
 
 type getPromptsInput struct {

@@ -1,7 +1,11 @@
 // Package graph describes a flow as nodes and edges, and draws it for Mermaid and Graphviz.
 package graph
 
-import "github.com/callnode/scheduler/scheduler/flow"
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/scheduler/flow"
+)
 
 // maxGraphNodes bounds how many steps of sub-flows a graph shows: flows that share
 // flows multiply.
@@ -68,6 +72,20 @@ func of(f *flow.Flow, room *int) *Graph {
 		}
 	}
 	return g
+}
+
+// WithPaths returns the graph with the files as shown returns them, for readers who see no folders of this machine.
+func (g *Graph) WithPaths(shown func(path string) string) *Graph {
+	out := *g
+	out.Nodes = slices.Clone(g.Nodes)
+	for i := range out.Nodes {
+		n := &out.Nodes[i]
+		n.File = shown(n.File)
+		if n.Sub != nil {
+			n.Sub = n.Sub.WithPaths(shown)
+		}
+	}
+	return &out
 }
 
 // label returns the lines that a drawing shows for a node. The condition of a node
