@@ -230,7 +230,7 @@ func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor, fields []jou
 		}
 		questions, labels = append(questions, question), append(labels, words.Label(fieldOf(one.AskedPlace)))
 	}
-	lines := append(reasons, aboutItem(words, w, strings.Join(questions, "\n")))
+	lines := slices.Concat(reasons, []string{aboutItem(words, w, strings.Join(questions, "\n"))})
 	return strings.Join(lines, "\n"), labels
 }
 
