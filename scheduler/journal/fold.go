@@ -238,6 +238,7 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 	case StepAnswered:
 		if data.Answers != nil {
 			st.addNewAnswers(*data.Answers, data.Masked)
+			st.misses = 0
 		}
 		st.Message = data.Message // it takes the place of one that could not be read
 		if data.Message != "" {

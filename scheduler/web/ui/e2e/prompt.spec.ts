@@ -10,7 +10,7 @@ test("every piece tells its way, and opens its file at the line", async ({ page 
   await piece.hover();
   const way = page.getByRole("region", { name: "Where this piece came from" });
   await expect(way).toContainText("inputs.visitor");
-  await expect(way).toContainText("flows/quickstart.yaml:31:68");
+  await expect(way).toContainText("quickstart.yaml:31:68");
   await expect(way).toContainText("prompt: identity");
   await expect(way).toContainText("scene");
   await piece.click();
