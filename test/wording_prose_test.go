@@ -20,6 +20,7 @@ var englishFiles = map[string]string{
 	"calls/internal/date/":                     "words of dates that texts have",
 	"calls/input/examples.go":                  "the reference is in English",
 	"calls/memory/rank/":                       "words of texts and questions",
+	"calls/schema/utterance.go":                "words that answers have",
 	"cmd/scheduler/chinesehelp/translate.go":   "the help of commands, with its Chinese beside it",
 	"llm/prompt/internal/builtins/builtins.go": "the reference is in English",
 	"llm/value/wording/libraries.go":           "what libraries say, with its Chinese beside it",

@@ -238,7 +238,9 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 	case StepAnswered:
 		if data.Answers != nil {
 			st.addNewAnswers(*data.Answers, data.Masked)
-			st.misses = 0
+			if data.Message == "" { // values, not words to be read
+				st.misses = 0
+			}
 		}
 		st.Message = data.Message // it takes the place of one that could not be read
 		if data.Message != "" {
