@@ -135,7 +135,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s is not supported: the flow decides":                                                        "不支持 %s：由流程决定",
 	"the model %s does not exist":                                                                  "没有模型 %s",
 	"the inputs do not fit the flow: %v":                                                           "输入不符合流程的要求：%v",
-	"another message has answered this question: send this one again for a new run":                "另一条消息已经回答了这个问题：再发送这一条就会开始新的运行",
+	"another message has answered this question":                                                   "另一条消息已经回答了这个问题",
 	"the run was handed over: ask again":                                                           "运行已移交：请再问一次",
 	"the run was cancelled":                                                                        "运行已取消",
 	"no server was there (catch_up: %s, fires missed: %d)":                                         "当时没有服务器（catch_up: %s，错过 %d 次）",

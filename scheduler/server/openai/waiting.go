@@ -159,13 +159,13 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	})
 	var over *service.NotWaitingError // another request has answered it
 	if errors.As(err, &over) {
-		return t.refuseLate(ctx, over.Text())
+		return NewError(http.StatusConflict, over.Text(), "", codeHeld)
 	}
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
 	}
 	if reply.IsLate {
-		return t.refuseLate(ctx, wording.Say("another message has answered this question: send this one again for a new run"))
+		return NewError(http.StatusConflict, wording.Say("another message has answered this question"), "", codeHeld)
 	}
 	if reply.State == journal.RunWaiting {
 		t.out.addText(reply.Text)
@@ -187,17 +187,6 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	}
 	t.speech = service.NewSpeech(t.model.Flow.Language, heard)
 	return t.followRun(ctx, service.FollowOptions{After: info.LastSeq, UntilWaitingAgain: true})
-}
-
-// refuseLate refuses a message whose question another one has answered in the meantime. A client that sends it again begins a run of
-// its own instead of getting the answer to the other message.
-func (t *turn) refuseLate(ctx context.Context, why wording.Text) error {
-	if t.isKept(answers) {
-		if err := t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.requestKey(t.by, answers), ""); err != nil {
-			return err
-		}
-	}
-	return NewError(http.StatusConflict, why, "", codeHeld)
 }
 
 // saidBefore returns the text that a run said before it came to wait, since it last went on, and what each of its steps said.
