@@ -386,8 +386,7 @@ func TestChangedAnswerBeginsRun(t *testing.T) {
 	}
 }
 
-// TestAnswersAtOnce: of two messages at once in a chat, one is taken, and the other is refused or gets a run of its own, also when its
-// client sends it again.
+// TestAnswersAtOnce: of two messages at once in a chat, one is taken, and the other is refused or gets a run of its own.
 func TestAnswersAtOnce(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	writeFile(t, f.dir+"/flows/asks.yaml", threeAsks)
