@@ -61,7 +61,7 @@ func TestChain(t *testing.T) {
 }
 
 // TestChainUnheard: of an answer that no user reads while it comes, nothing is passed on before it is whole, so that another provider
-// gives it if it breaks off. The last provider passes on what it has.
+// gives it if it breaks off. The last provider passes its pieces on at once.
 func TestChainUnheard(t *testing.T) {
 	broken := scripted.Answer{Deltas: []llm.Delta{{Reasoning: "hm"}, {Text: "well"}, {ToolCalls: []llm.ToolCallDelta{{Name: "f"}}}}, Error: &llm.Error{Temporary: true, Message: "broken"}}
 	wrong := broken

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Currency is the unit of prices, and so of what runs cost: a code of ISO 4217, for example EUR. "" is
+// Currency is the unit of prices and costs: a code of ISO 4217, for example EUR. "" is
 // [DefaultCurrency].
 type Currency string
 
 // DefaultCurrency is the unit of prices if the settings name none.
 const DefaultCurrency Currency = "USD"
 
-// Price is what a million tokens of a model cost, in the [Currency] of the settings.
+// Price is the cost of a million tokens of a model, in the [Currency] of the settings.
 type Price struct {
 	Model       string   `json:"model,omitempty" doc:"The model; without it, every model without a price of its own."`
 	Input       float64  `json:"input" min:"0" doc:"A million tokens of the prompt."`

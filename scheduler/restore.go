@@ -80,7 +80,7 @@ func (t *task) withAnswers(def calls.Definition, params value.Value) (value.Valu
 	return params, nil
 }
 
-// withoutLost returns what slot knew without the members whose secrets are lost: slot asks for them again, as the schema requires them.
+// withoutLost returns the values that slot knew without the members whose secrets are lost: slot asks for them again, as the schema requires them.
 // The error is one of an optional member, which no person is asked for.
 func withoutLost(data, wanted value.Value, lost []string) (value.Value, error) {
 	required, _ := wanted.Get("required")

@@ -32,7 +32,7 @@ func listTools(params value.Value) (tools []calls.Tool, isWhole bool) {
 	return tools, isWhole
 }
 
-// toolsOf returns the tools of an entry in a group, by their own names, or by those that are made of what they run. None: the names
+// toolsOf returns the tools of an entry in a group, by their own names, or by those made of the calls and flows that they run. None: the names
 // are not known.
 func toolsOf(group string, tool value.Value) []calls.Tool {
 	own, isKnown := textOf(tool, "name")

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// Tools have the names that the model sees, and tell what they run.
+// Tools have the names that the model sees, and list the calls that they run.
 func TestListTools(t *testing.T) {
 	for params, want := range map[string]string{
 		`{}`:             "true",

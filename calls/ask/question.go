@@ -51,7 +51,7 @@ func (w Wording) QuestionAfter(f Field, message string, misfit value.Value) stri
 	return w.question(f, true, reason)
 }
 
-// WaysOut returns what helps a user whose messages have not answered a question twice in a row: the form in which any words are taken for a
+// WaysOut returns a hint for a user whose messages have not answered a question twice in a row: the form in which any words are taken for a
 // field of free text, and the word that cancels the run; "" for none.
 func (w Wording) WaysOut(f Field, isFreeText bool, cancel string) string {
 	named := ""
@@ -164,7 +164,7 @@ func (w Wording) valuesOf(f Field) *value.Map {
 // Cancelled returns what is said when the user has cancelled the run.
 func (w Wording) Cancelled() string { return w.render("cancelled", value.NewMap(0)) }
 
-// Unanswered returns what is said in place of an answer that a model did not write, for example as an agent has used all its rounds.
+// Unanswered returns the words in place of an answer that a model did not write, for example as an agent has used all its rounds.
 func (w Wording) Unanswered() string { return w.render("unanswered", value.NewMap(0)) }
 
 // Failed returns the words for the user whose run has failed, with the id of the run for those who can look it up. The error itself may name

@@ -78,7 +78,7 @@ type File struct {
 
 var _ Store = File{}
 
-// NewFile returns the file of a store. The pairs are what the common text has and what the file
+// NewFile returns the file of a store. The pairs are the names in the common text and those in the file
 // has in its place, for example "journal_", "": the tables of a file need no prefix.
 func NewFile(store *sqlitefile.Store, pairs ...string) File {
 	return File{store, &names{replacer: strings.NewReplacer(append(pairs, "= ANY($1)", "= $1")...)}}
@@ -90,8 +90,8 @@ type names struct {
 	texts    sync.Map // of statements that were turned before
 }
 
-// text returns the statement of the file.
-func (n *names) text(query string) string {
+// translate returns the statement of the file.
+func (n *names) translate(query string) string {
 	if text, ok := n.texts.Load(query); ok {
 		return text.(string) // nothing else is stored
 	}
@@ -121,7 +121,7 @@ type fileConn struct {
 
 // Exec runs a statement.
 func (c fileConn) Exec(query string, args ...any) (int64, error) {
-	return c.conn.ExecCount(c.text(query), args...)
+	return c.conn.ExecCount(c.translate(query), args...)
 }
 
 // Pipeline runs statements in order.
@@ -173,12 +173,12 @@ func (c fileConn) run(s *Statement, args []any) error {
 
 // QueryRow reads the first row of a query.
 func (c fileConn) QueryRow(query string, args []any, dest ...any) (bool, error) {
-	return c.conn.QueryRow(c.text(query), args, dest...)
+	return c.conn.QueryRow(c.translate(query), args, dest...)
 }
 
 // QueryRows calls each for every row of a query.
 func (c fileConn) QueryRows(query string, args []any, each func(scan func(...any) error) error) error {
-	return c.conn.QueryRows(c.text(query), args, each)
+	return c.conn.QueryRows(c.translate(query), args, each)
 }
 
 // Shared is a Postgres database.

@@ -68,7 +68,7 @@ in JavaScript that are expressions become checks; other code is kept as files, u
 	return cmd
 }
 
-// wrongInCheck returns what is wrong with an item of expect; zero for nothing.
+// wrongInCheck returns the fault of an item of expect; zero for none.
 func wrongInCheck(item value.Value) wording.Text {
 	node, err := yaml.Parse([]byte(item.JSON()))
 	if err != nil {

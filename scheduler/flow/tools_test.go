@@ -39,7 +39,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// Steps that take their own prompt, or that of each other, are refused; the search for the tools after them comes to its end.
+// Steps that take their own prompt, or each other's, are refused; the search for the tools after them comes to its end.
 func TestPromptsInACircle(t *testing.T) {
 	for name, steps := range map[string]string{
 		"itself":     "  - {id: a, call: in-chat, with: {history: \"{{ a.messages }}\"}}\n",

@@ -12,7 +12,7 @@ import (
 type AskedItem struct {
 	// Number counts from 1 to Count; 0 is no item, or the only one.
 	Number, Count int
-	// Name is what people call the item; "" if nothing in it says so.
+	// Name is the item's name for people; "" if it has none.
 	Name string
 }
 
@@ -40,7 +40,7 @@ func (s *RunState) askedItem(path string) AskedItem {
 	return AskedItem{}
 }
 
-// itemName returns what people call an item: its text, or that of a member such as name.
+// itemName returns the name of an item for people: its text, or the text of a member such as name.
 func itemName(item value.Value) string {
 	if item.Kind() == value.Object {
 		named := value.Value{}

@@ -517,7 +517,7 @@ func (s *Server) readerOf(ctx context.Context) func(path string) ([]byte, error)
 	}
 }
 
-// isServed reports whether a text is that of the served flow in the file.
+// isServed reports whether a text is the text of the served flow in the file.
 func (s *Server) isServed(file, text string) bool {
 	id, ok := s.library.IDOf(file)
 	if !ok {

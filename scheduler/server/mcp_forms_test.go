@@ -115,7 +115,7 @@ func TestMCPFormsTellEachReason(t *testing.T) {
 	}
 }
 
-// TestMCPForms: forms of the protocol are read as messages of a chat are, and what does not fit is told in the words of the flow, for the
+// TestMCPForms: forms of the protocol are read as messages of a chat are, and values that do not fit are told in the words of the flow, for the
 // fields that do not fit alone.
 func TestMCPForms(t *testing.T) {
 	whole := content{"name": "Lin", "size": 3, "day": "2026-05-01", "colour": "blue"}

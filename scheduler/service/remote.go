@@ -26,7 +26,7 @@ var ErrMachinesAway = wording.Errorf("the machines that carry runs out cannot be
 // a [Dispatcher] does not show. A [Service] makes it; it does not change.
 type RemoteError struct{ Err error }
 
-// Error is that of the remote.
+// Error is the error of the remote.
 func (e *RemoteError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error of the remote.

@@ -234,7 +234,7 @@ func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor, fields []jou
 	return strings.Join(lines, "\n"), labels
 }
 
-// FormRequest is what a person has put into the fields of a form for a run that waits. Its caller makes it; it is only read.
+// FormRequest has the values of a person in the fields of a form for a run that waits. Its caller makes it; it is only read.
 type FormRequest struct {
 	Run string
 	// Fields have a value each, as it was typed or chosen; null for a field that was left alone.
@@ -243,7 +243,7 @@ type FormRequest struct {
 	Wait time.Duration
 }
 
-// FormReply is what becomes of the fields of a form. [Dispatcher.AnswerForm] returns it; it is only data.
+// FormReply is the outcome of the fields of a form. [Dispatcher.AnswerForm] returns it; it is only data.
 type FormReply struct {
 	// Reply has the state waiting where the run does not go on: no field fits.
 	Reply
@@ -267,7 +267,7 @@ func (r RefusedField) HoldsFor(w journal.WaitingFor) bool {
 	return r.Step == w.Step && (!r.isLeftToRun || slices.ContainsFunc(w.FormFields(), isAsked))
 }
 
-// AnswerForm answers a run that waits with the fields of a form: what is typed is read as a message of [Dispatcher.Reply] is, in its place.
+// AnswerForm answers a run that waits with the fields of a form: each text is read as a message of [Dispatcher.Reply] is, in its place.
 // Fields that fit are kept, whatever the others are. The error is a [*NotWaitingError] where the run went on or ended meanwhile.
 func (d *Dispatcher) AnswerForm(ctx context.Context, p Principal, r FormRequest) (*FormReply, error) {
 	details, _, err := d.service.ShowRun(ctx, p, r.Run)

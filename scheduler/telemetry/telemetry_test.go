@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/telemetry"
 )
 
-// operationOf is what a registry knows of calls.
+// operationOf has the operations of a registry with chat and agent.
 func operationOf(call string) string {
 	return map[string]string{"chat": "chat", "agent": "invoke_agent"}[call]
 }

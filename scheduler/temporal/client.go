@@ -348,7 +348,7 @@ func (c *Client) lastRefusal(ctx context.Context, run string) string {
 	return ""
 }
 
-// askMissing asks the workflow of a run, which waits between two rounds of offers, what the last worker lacked.
+// askMissing asks the workflow of a run, which waits between two rounds of offers, for the things that the last worker lacked.
 func (c *Client) askMissing(ctx context.Context, run string) (missing string) {
 	answer, err := c.sdk.QueryWorkflow(ctx, run, "", missingQuery)
 	if err != nil || answer.Get(&missing) != nil {

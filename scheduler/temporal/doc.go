@@ -39,7 +39,7 @@ const (
 	// journal.
 	answerUpdate = "answer"
 	wakeSignal   = "poke"
-	// missingQuery asks what the last worker lacked.
+	// missingQuery asks for the things that the last worker lacked.
 	missingQuery = "missing"
 )
 

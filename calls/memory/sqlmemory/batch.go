@@ -45,7 +45,7 @@ func (s *Store) prepareRow(r *packed.Row, m memory.BaseMemory, now time.Time) er
 }
 
 // batch is the memories that are saved in one change. The dialect makes it, reads what the rows
-// need into users, sessions, byID and byHash, calls saveAll, and stores what that has collected.
+// need into users, sessions, byID and byHash, calls saveAll, and stores the rows that it collected.
 type batch struct {
 	c     conn
 	now   time.Time
@@ -232,13 +232,13 @@ func readSession(c conn, u *user, name string) (*session, error) {
 	return in, nil
 }
 
-// statements returns what is stored besides the new memories, which come before.
+// statements returns the statements for all rows but the new memories, which come before.
 func (b *batch) statements() []database.Statement {
 	return append(b.sessionStatements(), b.later...)
 }
 
-// waiting returns the rids of the new memories that wait for a vector.
-func (b *batch) waiting() (rids []int64) {
+// waitingRows returns the rids of the new memories that wait for a vector.
+func (b *batch) waitingRows() (rids []int64) {
 	for _, x := range b.inserts {
 		if b.users[x.row.Context.UserID].embeds {
 			rids = append(rids, x.rid)

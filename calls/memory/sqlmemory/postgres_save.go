@@ -57,7 +57,7 @@ func (d *sharedDialect) saveBatch(ctx context.Context, c *pgdb.Conn, b *batch) (
 	return b.foldLater(), d.store(ctx, c, b)
 }
 
-// load begins the transaction, locks the users and reads what the rows need, in one round
+// load begins the transaction, locks the users and reads the values that the rows need, in one round
 // trip.
 func (d *sharedDialect) load(b *batch) error {
 	var names, sessionUsers, sessions []string
@@ -108,7 +108,7 @@ func (d *sharedDialect) load(b *batch) error {
 // more round trips and less time for each.
 const copyFrom = 200
 
-// store writes what the batch has collected and commits, for a few memories in one round trip.
+// store writes the rows of the batch and commits, for a few memories in one round trip.
 func (d *sharedDialect) store(ctx context.Context, c *pgdb.Conn, b *batch) error {
 	var statements []database.Statement
 	if len(b.inserts) >= copyFrom {
@@ -118,7 +118,7 @@ func (d *sharedDialect) store(ctx context.Context, c *pgdb.Conn, b *batch) error
 	} else if len(b.inserts) > 0 {
 		statements = append(statements, b.insertMemories())
 	}
-	if rids := b.waiting(); len(rids) > 0 {
+	if rids := b.waitingRows(); len(rids) > 0 {
 		statements = append(statements, database.Statement{Query: "INSERT INTO memory_unembedded(rid) SELECT unnest($1::bigint[])", Args: []any{rids}})
 	}
 	statements = append(statements, b.statements()...)

@@ -14,7 +14,7 @@ func (d *sharedDialect) requestFold(name string) {
 	d.startTidying()
 }
 
-// requestWipe has the space of what was deleted made free in the background.
+// requestWipe has the space of deleted rows made free in the background.
 func (d *sharedDialect) requestWipe() {
 	d.mu.Lock()
 	d.mustVacuum = true
@@ -36,7 +36,7 @@ func (d *sharedDialect) startTidying() {
 	})
 }
 
-// tidyUp does what was requested, and reports whether there may be more.
+// tidyUp does the work that was requested, and reports whether there may be more.
 func (d *sharedDialect) tidyUp() (more bool) {
 	d.mu.Lock()
 	users, vacuum := slices.Sorted(maps.Keys(d.toFold)), d.mustVacuum
@@ -54,7 +54,7 @@ func (d *sharedDialect) tidyUp() (more bool) {
 		}
 	}
 	if vacuum {
-		if err := d.vacuum(d.tidyCtx); err != nil && d.tidyCtx.Err() == nil {
+		if err := d.vacuumTables(d.tidyCtx); err != nil && d.tidyCtx.Err() == nil {
 			d.log.Warn("the space of deleted memories could not be made free; autovacuum will do it", "err", err)
 		}
 	}
@@ -73,8 +73,8 @@ func (d *sharedDialect) foldUser(ctx context.Context, name string) error {
 	})
 }
 
-// vacuum makes the space of deleted rows free to be written over.
-func (d *sharedDialect) vacuum(ctx context.Context) error {
+// vacuumTables makes the space of deleted rows free to be written over.
+func (d *sharedDialect) vacuumTables(ctx context.Context) error {
 	return d.read(ctx, func(c conn) error {
 		_, err := c.Exec("VACUUM memory, memory_old, memory_posting, memory_entry, memory_session, memory_speaker, memory_snapshot, memory_meta, memory_vector, memory_user")
 		return err

@@ -18,7 +18,7 @@ func openPlace(ctx context.Context, place string) (memorytest.Checked, error) {
 	return sqlmemory.OpenFile(ctx, place, sqlmemory.FileOptions{})
 }
 
-// TestKill's long form is that of make chaos.
+// TestKill has its long form in make chaos.
 func TestKill(t *testing.T) {
 	slow.Test(t)
 	memorytest.RunKill(t, t.TempDir(), openPlace)

@@ -34,7 +34,7 @@ func (d *fileDialect) saveRows(ctx context.Context, rows []packed.Row, now time.
 	return b.saved, nil
 }
 
-// load reads what the rows need, one after the other.
+// load reads the values that the rows need, one after the other.
 func (d *fileDialect) load(b *batch) error {
 	hashes := map[int64]bool{}
 	for i := range b.rows {
@@ -84,7 +84,7 @@ func (d *fileDialect) loadUser(b *batch, name string) (*user, error) {
 	return u, nil
 }
 
-// store writes what the batch has collected.
+// store writes the rows of the batch.
 func (d *fileDialect) store(b *batch) error {
 	for _, x := range b.inserts {
 		r := x.row
@@ -94,7 +94,7 @@ func (d *fileDialect) store(b *batch) error {
 			return err
 		}
 	}
-	for _, rid := range b.waiting() {
+	for _, rid := range b.waitingRows() {
 		if _, err := b.c.Exec("INSERT INTO unembedded(rid) VALUES (?)", rid); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (d *fileDialect) store(b *batch) error {
 	return nil
 }
 
-// userCache is what the writer remembers of the users whose memories it has saved, so
+// userCache keeps the users whose memories the writer has saved, so
 // that the next save need not read it. It is true as long as nothing but saves changes
 // the file. Only the goroutine that writes uses it.
 type userCache struct {

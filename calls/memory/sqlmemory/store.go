@@ -26,7 +26,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// storeName is what users call the store.
+// storeName is the name of the store for users.
 const storeName = "memory store"
 
 // Store is an open memory store. A program opens one with [OpenFile] or [OpenShared] and closes

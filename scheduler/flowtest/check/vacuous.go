@@ -55,7 +55,7 @@ func (s *parsedSubject) canonical(path []string) []string {
 	return append(own, path[1:]...)
 }
 
-// knownOf returns what an expression in a check of the subject knows of its names.
+// knownOf returns the facts that an expression in a check of the subject has about its names.
 func (s *parsedSubject) knownOf(path []string) prompt.Known {
 	path = s.canonical(path)
 	known := prompt.Known{Name: strings.Join(path, "\x00"), IsDefined: len(path) == 1 && path[0] != nameRow}
@@ -259,7 +259,7 @@ func (e *Evidence) sourceOf(path []string) []string {
 	return path
 }
 
-// outputAt returns what the flow writes for an output, or a member of it, and the path that is left below that; nil if it writes nothing.
+// outputAt returns the text in the flow for an output, or a member of it, and the path that is left below that; nil if it writes nothing.
 func (e *Evidence) outputAt(path []string) (p *flow.Param, rest []string) {
 	if len(path) < 2 || path[0] != nameOutputs || e.Flow == nil {
 		return nil, nil

@@ -79,7 +79,7 @@ type Run struct {
 	Wrong []Problem `json:"-"`
 	// Interrupted reports whether the run was stopped before all cases had run.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Currency is the unit of what the models cost; "" is [llm.DefaultCurrency].
+	// Currency is the unit of costs; "" is [llm.DefaultCurrency].
 	Currency llm.Currency `json:"currency,omitempty"`
 	// Elapsed is how long it took, for people.
 	Elapsed time.Duration `json:"-"`

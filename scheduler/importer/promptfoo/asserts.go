@@ -200,7 +200,7 @@ func (r *reader) addAssertion(s *importer.Source, t *test, a *assertion) {
 	t.checks = joinChecks(t.checks, items)
 }
 
-// checkOf returns what is wrong with an item of expect; zero for nothing.
+// checkOf returns the fault of an item of expect; zero for none.
 func (r *reader) checkOf(item value.Value) wording.Text {
 	if r.checkItem == nil {
 		return wording.Text{}

@@ -30,7 +30,7 @@ type Options struct {
 	Settings string
 	// Language is that of the report.
 	Language string
-	// CheckItem tells what is wrong with an item of expect, so that no assertion is written that a test file may not have, for example
+	// CheckItem returns the fault of an item of expect, so that no assertion is written that a test file may not have, for example
 	// one that cannot fail; zero for nothing. nil: items are not looked at.
 	CheckItem func(item value.Value) wording.Text
 }

@@ -20,7 +20,7 @@ type reader struct {
 	name     string // of the import
 	settings string // the file of the providers
 	language string
-	// checkItem is that of [Options].
+	// checkItem is [Options].CheckItem.
 	checkItem func(item value.Value) wording.Text
 	main      *importer.Source
 	sources   []*importer.Source

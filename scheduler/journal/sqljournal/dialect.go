@@ -57,7 +57,7 @@ type dialect interface {
 	markDamaged(err error) error
 }
 
-// fragments are parts of common statements. The number of an argument is that of the statement
+// fragments are parts of common statements. The numbers of arguments are those of the statement
 // in which the fragment is used.
 type fragments struct {
 	// selectRuns selects what scanRun reads, of runs that are called r.

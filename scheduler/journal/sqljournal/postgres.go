@@ -26,9 +26,9 @@ type SharedOptions struct {
 	// names for users where they come from, for example a setting.
 	ImageKey  []byte
 	KeySource string
-	// Version is that of the program, for people who look into the table of workers.
+	// Version is the version of the program, for people who look into the table of workers.
 	Version string
-	// Clock dates leases and cancellations; nil is that of the database.
+	// Clock dates leases and cancellations; nil is the clock of the database.
 	Clock func() time.Time
 	// Heartbeat is [FileOptions] Heartbeat.
 	Heartbeat time.Duration

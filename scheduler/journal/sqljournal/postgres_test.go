@@ -14,7 +14,7 @@ import (
 // imageKey is the key of tests.
 var imageKey = bytes.Repeat([]byte{7}, 32)
 
-// newSharedStore returns what opens a journal in a schema of its own.
+// newSharedStore returns a function that opens a journal in a schema of its own.
 func newSharedStore(t *testing.T) journaltest.Open {
 	url := pgdbtest.NewURL(t)
 	return func(o journaltest.Options) (journal.Journal, error) {

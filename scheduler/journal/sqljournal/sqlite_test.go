@@ -21,7 +21,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
-// newFileStore returns what opens a journal in a directory of its own.
+// newFileStore returns a function that opens a journal in a directory of its own.
 func newFileStore(t *testing.T) journaltest.Open {
 	dir := t.TempDir()
 	return func(o journaltest.Options) (journal.Journal, error) {

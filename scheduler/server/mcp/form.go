@@ -17,7 +17,7 @@ import (
 const listsSince = "2025-11-25"
 
 // formSchema returns the schema of a form with fields in the few words that forms have; labels are their titles. It describes the fields
-// and sets no bounds: the run judges what is filled in, in its own words. hasLists is set for a client that knows lists of choices.
+// and sets no bounds: the run judges the values, in its own words. hasLists is set for a client that knows lists of choices.
 // isSimple is false where a field takes JSON, which a page asks for better.
 func formSchema(fields []journal.FormField, labels []string, hasLists bool) (form value.Value, isSimple bool) {
 	names := fieldNames(fields)
@@ -43,7 +43,7 @@ func takesJSON(field journal.FormField) bool {
 	return schema.TypeName(field.Schema) == "object" || isNested
 }
 
-// fieldSchema returns the schema of a field. What forms have no words for is a text, for example a list of numbers.
+// fieldSchema returns the schema of a field. A value that forms cannot describe is a text, for example a list of numbers.
 func fieldSchema(field journal.FormField, label string, hasLists bool) value.Value {
 	about := value.Pairs("type", "string", "title", label)
 	if text, ok := field.Schema.Get("description"); ok && text.Kind() == value.String {
@@ -163,7 +163,7 @@ func fieldNames(fields []journal.FormField) []string {
 	return names
 }
 
-// filledFields returns the fields of a form with what the user has filled in.
+// filledFields returns the fields of a form with the values of the user.
 func filledFields(w journal.WaitingFor, content map[string]any) ([]scheduler.Answer, error) {
 	text, err := json.Marshal(content) // whole numbers are such again
 	given, parseErr := value.ParseJSON(text)

@@ -241,7 +241,7 @@ func (t *turn) replyToRun(ctx context.Context, details *service.RunDetails, mess
 	return t.followAnswers(ctx, details.State.LastSeq)
 }
 
-// userForms returns what the client can ask the user for, by step, without the forms that the user has declined.
+// userForms returns the forms that the client can show to the user, by step, without the forms that the user has declined.
 func (t *turn) userForms(details *service.RunDetails) map[string]*sdk.ElicitParams {
 	forms := map[string]*sdk.ElicitParams{}
 	capabilities := t.request.ClientCapabilities()
@@ -270,7 +270,7 @@ func (t *turn) userForms(details *service.RunDetails) map[string]*sdk.ElicitPara
 	return forms
 }
 
-// elicit asks the client, and returns what the user has filled in as it is: the library would judge it by the schema of the
+// elicit asks the client, and returns the values of the user as they are: the library would judge it by the schema of the
 // form, in words of its own. The schema is put into the request behind its back.
 func (t *turn) elicit(ctx context.Context, form *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	bare := *form

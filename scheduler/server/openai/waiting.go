@@ -113,8 +113,9 @@ func runsOf(kept string) (ids []string) {
 	return ids
 }
 
-// ifAsked returns a run if the user can answer it, and nil otherwise: also if it waits by now for other places than then, "" if that
-// is not known. A run that asks for a name, a day and a name again, for example, no longer waits for the day the second time. The user has then gone back and changed an answer, which is none to the question that is open.
+// ifAsked returns a run if the user can answer it, else nil: also if it waits by now for other places than then, "" if those are not
+// known. A run that asks for a name, a day and the name again, for example, no longer waits for the day the second time: the user has
+// gone back and changed an answer, which does not answer the open question.
 func (t *turn) ifAsked(ctx context.Context, info *journal.RunInfo, place string) (*journal.RunInfo, error) {
 	switch info.State {
 	case journal.RunFailed:
