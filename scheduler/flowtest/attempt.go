@@ -94,7 +94,7 @@ func (a *attempt) answer(ctx context.Context, e *scheduler.StepExecutor) {
 	}
 }
 
-// nextAnswers returns those of the answers that are left which are given now, and the rest. a.problem is set if none fits.
+// nextAnswers splits the remaining answers into the ones to give now and the rest. It sets a.problem if none fits.
 func (a *attempt) nextAnswers(left []suite.Answer, waiting *scheduler.Waiting) (given []scheduler.Answer, rest []suite.Answer) {
 	turn := left[0].Turn
 	for _, one := range left {
@@ -122,7 +122,7 @@ func unfitAnswer(one suite.Answer, why error) error {
 	return calls.Errorf(calls.Invalid, "%s: the answer does not fit: %w", one.Pos, why)
 }
 
-// newExecutor returns an executor in a world of its own, and what guards that.
+// newExecutor returns an executor in a world of its own, and the guard of that world.
 func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	c, o := a.of, &a.of.suite.runner.options
 	e, err := o.Executor(c.Flow)
@@ -160,7 +160,7 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	env.Clock = func() time.Time { return now }
 	env.Tokens = c.suite.models.counter(a.providers(c.Flow.LLM)[0])
 	e.Models = a.candidates
-	if c.HasScript || a.providers(c.Flow.LLM)[0] != "" || a.sessions.recorded != nil { // a model can read what the user answers
+	if c.HasScript || a.providers(c.Flow.LLM)[0] != "" || a.sessions.recorded != nil { // a model can read the user's answers
 		usual, err := a.candidates(c.Flow.LLM)
 		if err != nil {
 			return nil, nil, err
@@ -180,8 +180,8 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	return e, guard, nil
 }
 
-// findRecorded finds what is recorded for the run: the run beside the flow with the inputs of the case, and what tests have
-// recorded, or are to record now.
+// findRecorded finds the recordings for the run: the run recorded beside the flow with the inputs of the case, and
+// the takes that tests have recorded or are to record now.
 func (a *attempt) findRecorded(e *scheduler.StepExecutor, guard *guard) error {
 	c, o := a.of, &a.of.suite.runner.options
 	if o.Mode == result.Live {
@@ -201,7 +201,7 @@ func (a *attempt) findRecorded(e *scheduler.StepExecutor, guard *guard) error {
 			if given != nil {
 				text, ok = given(name)
 			}
-			if text == "" && o.Mode == result.Replay { // what is played needs none
+			if text == "" && o.Mode == result.Replay { // a replay needs none
 				return takes.StandIn(name), true
 			}
 			return text, ok
@@ -240,8 +240,9 @@ func (a *attempt) findRecordedRun(e *scheduler.StepExecutor, tape *caseTape) err
 	return nil
 }
 
-// newMemory returns a memory that is opened when it is needed. Its ids are the same in each run, as those of the case's own
-// memories are; they do not depend on the place of the case in the file, so that recordings outlive new cases.
+// newMemory returns a memory that is opened on first use. Its ids are the same in each run, like the ids of the
+// case's own memories; they do not depend on the place of the case in the file, so that recordings outlive new
+// cases.
 func (a *attempt) newMemory(e *scheduler.StepExecutor) *memory.Lazy {
 	return memory.NewLazy(func(ctx context.Context) (*memory.SnapshotProcessor, error) {
 		p, err := a.of.suite.runner.options.Memory(ctx, e.Env.Clock)
@@ -272,7 +273,7 @@ func fillMemory(ctx context.Context, memories *memory.Lazy, records []memory.Bas
 	return err
 }
 
-// repeat evaluates the checks of the case on what the run has left.
+// repeat evaluates the checks of the case on the outcome of the run.
 func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 	runner := a.of.suite.runner
 	r := &result.Repeat{Number: a.number, Outcome: result.Pass, Usage: a.record.Usage}
@@ -294,7 +295,7 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 	for _, c := range a.of.Expect {
 		found := c.Evaluate(ctx, a.evidence)
 		r.Checks = append(r.Checks, found)
-		if found.Weight > 0 { // that of a check that was not asked is 0
+		if found.Weight > 0 { // a skipped check has weight 0
 			worst = result.Worse(worst, found.Outcome)
 			isExpected = isExpected || c.ExpectsEnd(end)
 		}
@@ -349,7 +350,7 @@ func (a *attempt) endProblem() *result.Problem {
 }
 
 // verdict returns the outcome of the checks: with a threshold the mean score decides, unless there is an error. A
-// failure beside it does not hide that: the mean is of what could be decided.
+// failure does not hide an error: the mean covers only the checks that could be decided.
 func (a *attempt) verdict(worst result.Outcome, r *result.Repeat) result.Outcome {
 	least := a.of.Threshold
 	if least == nil {
@@ -367,8 +368,9 @@ func (a *attempt) verdict(worst result.Outcome, r *result.Repeat) result.Outcome
 	return result.Fail
 }
 
-// hasEnded reports whether the run has asked for all that it ever would: it came to its end, to the step at which the case stops, or to
-// a wait that the case has no answer for. What a run that fails has asked for depends on what was faster.
+// hasEnded reports whether the run has made all its requests: it came to its end, to the step at which the case
+// stops, or to a wait that the case has no answer for. A failed run does not count: its requests depend on which
+// step was faster.
 func (a *attempt) hasEnded() bool {
 	isOver := a.record.State == journal.RunFinished || a.record.State == journal.RunWaiting || errors.Is(a.err, scheduler.ErrUntil)
 	return a.problem == nil && isOver

@@ -7,8 +7,9 @@ import (
 	"github.com/callnode/scheduler/llm/replay"
 )
 
-// providers returns the names of the providers that answer a flow or a step which has these under llm:
-// the one of the case, those named, or those of the settings. There is at least one; it is "" where none is configured.
+// providers returns the names of the providers for a flow or a step with these names under llm: the provider of
+// the case, else the names given, else the defaults of the settings. There is at least one name; it is "" if none
+// is configured.
 func (a *attempt) providers(named []string) []string {
 	names := named
 	switch {
@@ -26,7 +27,7 @@ func (a *attempt) providers(named []string) []string {
 // candidates returns who answers a flow or a step that has these names under llm.
 func (a *attempt) candidates(named []string) ([]llm.Candidate, error) {
 	names, o := a.providers(named), &a.of.suite.runner.options
-	if a.of.HasScript { // one list answers, whoever is named
+	if a.of.HasScript { // one list answers for every provider
 		p, err := a.sessions.script(a.of.Flow, a.of.Scripts)
 		return []llm.Candidate{{Name: names[0], Model: o.Models.Model(names[0]), Provider: p, Tokens: a.of.suite.models.counter(names[0])}}, err
 	}
@@ -45,8 +46,8 @@ func (a *attempt) candidates(named []string) ([]llm.Candidate, error) {
 	return list, nil
 }
 
-// judge returns who judges: the providers that a check names, as [llm.ParseNames] reads them, else those of the file, else
-// those of the settings.
+// judge returns the judging provider: the names of a check, as [llm.ParseNames] reads them, else the names of the
+// file, else the defaults of the settings.
 func (a *attempt) judge(names string) (llm.Provider, error) {
 	list := llm.ParseNames(cmp.Or(names, a.of.suite.JudgeLLM))
 	if len(list) == 0 {
@@ -87,7 +88,7 @@ func (a *attempt) openJudge(name string, hasNext bool) (llm.Provider, error) {
 // judgeChain is several providers of which the first that answers judges. It is for one check at a time.
 type judgeChain struct{ llm.Chain }
 
-// Checkpoint is that of all of them: what they keep of their answers from now on can be dropped.
+// Checkpoint takes a checkpoint of every candidate: drop removes the answers that they keep from now on.
 func (c *judgeChain) Checkpoint() (drop func() (again bool)) {
 	var drops []func() bool
 	for _, candidate := range c.Candidates {
@@ -103,14 +104,14 @@ func (c *judgeChain) Checkpoint() (drop func() (again bool)) {
 	}
 }
 
-// embeddingChain is a judgeChain whose first provider has models for embeddings: no other one stands in for that, because
-// vectors of different models cannot be compared.
+// embeddingChain is a judgeChain whose first provider can embed texts. The other providers never replace it for
+// that, because vectors of different models cannot be compared.
 type embeddingChain struct {
 	*judgeChain
 	embeddings llm.EmbeddingProvider
 }
 
-// Embedder returns that of the first provider.
+// Embedder returns the embedder of the first provider.
 func (c *embeddingChain) Embedder(model string, dimensions int) llm.Embedder {
 	return c.embeddings.Embedder(model, dimensions)
 }

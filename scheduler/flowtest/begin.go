@@ -10,8 +10,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// begin returns the events of a run of the case: of one that begins, or of one that goes on behind the steps of the state. What
-// those steps gave is put on record, and not among the events that checks see: nothing has happened yet.
+// begin starts a run of the case, or continues one behind the steps of the case's state, and returns its events.
+// The outputs of those steps are put on record, but not among the events that checks see: nothing has happened
+// yet.
 func begin(ctx context.Context, e *scheduler.StepExecutor, c *suite.Case, inputs value.Value, record *journal.RunState) iter.Seq2[*journal.Event, error] {
 	if len(c.State) == 0 {
 		return e.Run(ctx, c.Flow, inputs)

@@ -19,7 +19,7 @@ func (c *caseRun) planned() int {
 	return max(c.Repeat, 1)
 }
 
-// hasRun reports whether every repeat that counts has run: what no repeat has asked for is not used.
+// hasRun reports whether every repeat that counts has run. Only then are parts that no repeat asked for unused.
 func (c *caseRun) hasRun() bool {
 	if c.found == nil || c.found.Outcome == result.Skip {
 		return false
@@ -27,7 +27,7 @@ func (c *caseRun) hasRun() bool {
 	return len(c.found.Repeats) == c.found.Planned
 }
 
-// skipReason returns why the case does not run; "" where it does.
+// skipReason returns why the case does not run, or "" if it does.
 func (c *caseRun) skipReason() string {
 	if c.Skip != "" {
 		return c.Skip
@@ -77,7 +77,7 @@ func (c *caseRun) run(ctx context.Context) *result.Case {
 	return found
 }
 
-// repeatWithin runs the case once where the limits allow it. The problem is why it was not run, or not to its end.
+// repeatWithin runs the case once if the limits allow it. The problem says why it was not run, or not to its end.
 func (c *caseRun) repeatWithin(ctx context.Context, number int) (*result.Repeat, *result.Problem) {
 	defer c.suite.spent.admit(ctx)()
 	defer c.suite.runner.spent.admit(ctx)()
@@ -100,7 +100,7 @@ func (c *caseRun) interruption(ctx context.Context) *result.Problem {
 	return c.suite.runner.problemOf(err.WithHint("go on with --rerun errors"))
 }
 
-// outcomeOf returns the outcome of a case whose repeats have ended: one that is still open has errors.
+// outcomeOf returns the outcome of a case whose repeats have ended: a verdict that is still open means errors.
 func outcomeOf(v stat.Verdict) result.Outcome {
 	switch v {
 	case stat.Passed:
@@ -112,7 +112,7 @@ func outcomeOf(v stat.Verdict) result.Outcome {
 	}
 }
 
-// repeat runs the case once and evaluates its checks; ok is false where ctx ended before.
+// repeat runs the case once and evaluates its checks; ok is false if ctx ended before.
 func (c *caseRun) repeat(ctx context.Context, number int) (r *result.Repeat, ok bool) {
 	a := c.attempt(ctx, number)
 	if ctx.Err() != nil {
@@ -129,7 +129,7 @@ func (c *caseRun) repeat(ctx context.Context, number int) (r *result.Repeat, ok 
 	return r, true
 }
 
-// attempt runs the flow for a repeat. What others look at runs once, for whoever asks first.
+// attempt runs the flow for a repeat. A run that other cases look at happens once, on the first request for it.
 func (c *caseRun) attempt(ctx context.Context, number int) *attempt {
 	if number > 1 || !c.isNeeded {
 		return c.newAttempt(ctx, number)
@@ -156,7 +156,8 @@ func (c *caseRun) newAttempt(ctx context.Context, number int) *attempt {
 // errTimeout is the cause of the end of a case that takes too long.
 var errTimeout = calls.Errorf(calls.Timeout, "the time of the case is over")
 
-// holdLimits makes an error of a repeat whose run was stopped by a limit, or that cost what is not known where the cost is limited.
+// holdLimits makes a repeat an error if a limit stopped its run, or if the cost is limited and its cost is not
+// known.
 func (s *suiteRun) holdLimits(r *result.Repeat, a *attempt) {
 	isStopped := a.problem != nil && errors.Is(a.problem, a.meter.problem())
 	isUnknown := a.meter.hasUnknownCost() && max(s.spent.limits.Cost, s.runner.spent.limits.Cost) > 0

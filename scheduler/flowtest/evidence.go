@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// newEvidence returns what checks look at.
+// newEvidence returns the evidence that checks look at.
 func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *check.Evidence {
 	c, o := a.of, &a.of.suite.runner.options
 	if c.Flow.Inputs != nil {
@@ -55,7 +55,8 @@ func (s *suiteRun) findNeeds() {
 	}
 }
 
-// find returns the case that a check of another means: of the same row and variant where there is one; nil: none.
+// find returns the case that a check of another case refers to, preferably of the same row and variant; nil if
+// there is none.
 func (s *suiteRun) find(c *caseRun, need check.Need) (best *caseRun) {
 	most := -1
 	for _, other := range s.cases {
@@ -67,7 +68,7 @@ func (s *suiteRun) find(c *caseRun, need check.Need) (best *caseRun) {
 	return best
 }
 
-// likeness tells how near another case is to what a check of c needs.
+// likeness scores how near another case is to the one that a check of c needs.
 func likeness(c, other *caseRun, need check.Need) (score int, ok bool) {
 	sameRow := (c.Row == nil) == (other.Row == nil) && (c.Row == nil || c.Row.Number == other.Row.Number)
 	if sameRow {
@@ -90,7 +91,7 @@ func likeness(c, other *caseRun, need check.Need) (score int, ok bool) {
 	return score, false
 }
 
-// flowOf returns the flow that a variant names; "" where the file has one.
+// flowOf returns the flow that a variant names, or "" if the variant names none.
 func flowOf(variant []result.Setting) string {
 	for _, s := range variant {
 		if s.Key == keyFlow {
@@ -130,7 +131,7 @@ func (s *suiteRun) other(ctx context.Context, c *caseRun, need check.Need) (*che
 	return a.evidence, nil
 }
 
-// prompts explains what the steps of the run have asked models, in the order of the flow.
+// prompts explains the prompts that the steps of the run sent to models, in the order of the flow.
 func (a *attempt) prompts(ctx context.Context) (all []*explain.Explanation) {
 	for _, id := range promptSteps(a.of.Flow, a.record, "") {
 		prompts, err := a.evidence.Explain(ctx, id)
@@ -141,7 +142,8 @@ func (a *attempt) prompts(ctx context.Context) (all []*explain.Explanation) {
 	return all
 }
 
-// promptSteps lists the steps and items that may have asked a model, in the flow whose steps have the prefix.
+// promptSteps lists the steps and items that may have asked a model, in a flow whose step ids begin with the
+// prefix.
 func promptSteps(f *flow.Flow, record *journal.RunState, prefix string) (ids []string) {
 	for _, step := range f.Steps {
 		got := record.Step(prefix + step.ID)

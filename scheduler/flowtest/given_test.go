@@ -79,7 +79,8 @@ cases:
 	}
 }
 
-// TestState: steps of the state do not run, those behind them see what they gave, and checks see what happens from there.
+// TestState: steps of the state do not run, later steps see their outputs, and checks see only the events after
+// them.
 func TestState(t *testing.T) {
 	w := newWorld(t, nil, pluginCall(t, "shop.order"))
 	r := w.runArchive(t, `
@@ -157,7 +158,7 @@ cases:
 	}
 }
 
-// TestMockedVariables: a mock stands for a variable, and its resolver is not asked.
+// TestMockedVariables: a mock replaces a variable, and its resolver is not asked.
 func TestMockedVariables(t *testing.T) {
 	w := newWorld(t, nil)
 	asked := plugins.ResolverFunc(func(context.Context, plugins.State, string) (any, error) { return "from the resolver", nil })
@@ -189,7 +190,8 @@ cases:
 	}
 }
 
-// Whether what a mock or the state gives stands for a text of the source that its step was given cannot be decided.
+// An output given by a mock or the state may or may not contain the source text of its step: that cannot be
+// decided.
 func TestConfinedOfGivenOutputs(t *testing.T) {
 	r := newWorld(t, nil).runArchive(t, `
 -- a.yaml --

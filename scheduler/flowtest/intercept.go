@@ -21,15 +21,15 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// guard stands between an attempt and the world: it returns what mocks have, and denies what is neither mocked nor
-// allowed. It is made for an attempt, and safe for concurrent use.
+// guard checks everything that an attempt does to the world: it returns the outputs of mocks, and denies calls
+// that are neither mocked nor allowed. It is made for an attempt, and safe for concurrent use.
 type guard struct {
 	mocks []suite.Mock
-	// recorded is the run that is recorded beside the flow; nil: there is none.
+	// recorded is the run that is recorded beside the flow, or nil.
 	recorded *replay.Run
 	allow    []string
 	isLive   bool
-	// records is set if what is not recorded is recorded now, and hasTakes if tests have recorded something, or are to.
+	// records is set if missing takes are recorded now, and hasTakes if tests have recorded something, or are to.
 	records, hasTakes bool
 
 	mu     sync.Mutex
@@ -45,7 +45,7 @@ func newGuard(c *suite.Case, o *Options) *guard {
 	return &guard{mocks: c.Mocks, allow: c.Allow, isLive: o.Mode == result.Live, uses: map[string]int{}, asked: map[flow.Position]int{}}
 }
 
-// problem returns why nothing can be said of the run; nil: it kept to what it may do.
+// problem returns why the run cannot be judged, or nil if it did only permitted things.
 func (g *guard) problem() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -59,7 +59,7 @@ func (g *guard) noteAsked(m *suite.Mock, n int) {
 	g.asked[m.Pos] = max(g.asked[m.Pos], n)
 }
 
-// refuse notes an error, and returns it as what the call puts out.
+// refuse notes an error, and returns it as the output of the call.
 func (g *guard) refuse(err error) iter.Seq2[calls.Chunk, error] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,7 +107,7 @@ func (g *guard) Exec(ctx context.Context, use *scheduler.CallUse) iter.Seq2[call
 	return emit(reply.Value)
 }
 
-// noteGiven keeps the path of a use whose output is that of a mock.
+// noteGiven keeps the path of a use whose output came from a mock.
 func (g *guard) noteGiven(path string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -156,8 +156,8 @@ var (
 	pieceNumber = regexp.MustCompile(`-\d+(/|$)`)
 )
 
-// placeOf returns the place of a use without the numbers of items and pieces: each[3]/inner is each/inner, and
-// what the second use of a tool runs, clerk/price-2/http-1, is clerk/price/http.
+// placeOf returns the place of a use without the numbers of items and pieces: for example, each[3]/inner becomes
+// each/inner, and clerk/price-2/http-1, run by the second use of a tool, becomes clerk/price/http.
 func placeOf(use *scheduler.CallUse) string {
 	path := itemNumber.ReplaceAllString(use.Path, "")
 	if use.Inside {
@@ -166,7 +166,7 @@ func placeOf(use *scheduler.CallUse) string {
 	return path
 }
 
-// namesUse reports whether the step of a mock is that of a use: without the number of an item it means each.
+// namesUse reports whether the step of a mock means this use: without the number of an item it means every item.
 func namesUse(step string, use *scheduler.CallUse) bool {
 	return step == use.Path || !use.Inside && step == placeOf(use)
 }
@@ -199,17 +199,18 @@ func (g *guard) nextReply(m *suite.Mock, use *scheduler.CallUse) (*suite.Reply, 
 // allowRequests is how a case allows the requests of all calls: allow: [http].
 const allowRequests = "http"
 
-// allows reports whether a call may do its work: it stays within the run, or is allowed. A step that saves a memory stays within
-// the run, whose memory is its own; where a tool does, a model has decided to write.
+// allows reports whether a call may do its work: it is contained in the run, or allowed. A step that saves a
+// memory is contained, because the run has a memory of its own; if a tool saves one, a model has decided to write,
+// and it is denied.
 func (g *guard) allows(use *scheduler.CallUse) bool {
 	call := use.Info.Name
-	staysInside := use.Info.IsContained || call == flow.CallFlow // whose steps say it of themselves
+	staysInside := use.Info.IsContained || call == flow.CallFlow // flow: its steps are checked themselves
 	writes := use.Info.Stores && isInTool(use)
 	return staysInside && !writes || g.isAllowed(call)
 }
 
-// mayBeRecorded reports whether what a call asks outside may be recorded: then its tape decides, request by request. A tool
-// that writes is denied all the same.
+// mayBeRecorded reports whether requests of a call to the outside may be recorded: then its tape decides, request
+// by request. A tool that writes is denied all the same.
 func (g *guard) mayBeRecorded(use *scheduler.CallUse) bool {
 	return (g.recorded != nil || g.hasTakes) && !(use.Info.Stores && isInTool(use))
 }
@@ -219,7 +220,8 @@ func (g *guard) isAllowed(call string) bool {
 	return g.isLive || slices.ContainsFunc(g.allow, func(name string) bool { return call == name || strings.HasPrefix(call, name+".") })
 }
 
-// isInTool reports whether a use is that of a tool, or of a step of a flow that is one: no step of a flow has a number at the end.
+// isInTool reports whether a use belongs to a tool, or to a step of a flow run as a tool: no step of a flow has a
+// number at the end.
 func isInTool(use *scheduler.CallUse) bool { return use.Inside || pieceNumber.MatchString(use.Path) }
 
 // deniedError returns that a call may not do its work in a test.
@@ -241,13 +243,14 @@ func deniedError(use *scheduler.CallUse) error {
 // callPrefix begins the names of mocks that stand for every use of a call.
 const callPrefix = "call:"
 
-// guardedHTTP denies what calls send beside the call http: documents that they load, images.
+// guardedHTTP denies requests that calls send other than by the call http, for example to load documents or
+// images.
 type guardedHTTP struct {
 	guard *guard
 	inner calls.HTTP
 }
 
-// http returns what calls may reach.
+// http returns inner, limited to the addresses that calls may reach.
 func (g *guard) http(inner calls.HTTP) calls.HTTP { return guardedHTTP{g, inner} }
 
 // Do sends an allowed request.

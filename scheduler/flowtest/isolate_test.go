@@ -19,7 +19,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// pluginCall stands for a call of a plugin, which must not run in a test.
+// pluginCall returns a call of a plugin that fails the test if it runs.
 func pluginCall(t *testing.T, name string) calls.Definition {
 	return schedulertest.Do(name, func(context.Context, *calls.Env, value.Value) (any, error) {
 		t.Errorf("the call %s has run", name)
@@ -267,7 +267,8 @@ cases:
 	}
 }
 
-// What is read before the messages is a part of what is cached: the provider, the model, the definitions of tools and the schema.
+// Parts read before the messages belong to the cached prefix: the provider, the model, the definitions of tools
+// and the schema.
 func TestStablePrefixBeforeMessages(t *testing.T) {
 	r := newWorld(t, nil).runArchive(t, `
 -- a.yaml --
@@ -448,8 +449,8 @@ cases:
 	}
 }
 
-// Scripted answers that tell their cost have one for checks, however small. Nothing of it is spent, so that a limit leaves them alone;
-// so it does where they tell none.
+// Scripted answers with a cost have one for checks, however small. Nothing is spent, so limits ignore them; the
+// same holds if they have no cost.
 func TestScriptedCost(t *testing.T) {
 	w := newWorld(t, nil)
 	w.options.Parallel = 1

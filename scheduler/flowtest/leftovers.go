@@ -18,8 +18,9 @@ type leftover struct {
 	what *calls.Error
 }
 
-// reportLeftovers marks the cases of the file whose answers, mocks or scripted answers no run has asked for: they do not
-// test what they seem to. Rows and variants of a case have these in common; the problem is that of the last of them.
+// reportLeftovers marks the cases of the file whose answers, mocks or scripted answers no run has asked for: they
+// do not test what they seem to. Rows and variants of a case have these in common; the problem is put on the last
+// of them.
 func (s *suiteRun) reportLeftovers() {
 	entries := map[flow.Position][]*caseRun{}
 	for _, c := range s.cases {
@@ -45,8 +46,9 @@ func (s *suiteRun) reportLeftovers() {
 	}
 }
 
-// reportUnchecked marks the cases of the file in which no check counts: they pass whatever the flow does. A row whose checks are not
-// asked may pass if those of another row of its case are, and so may a case that another one is compared with.
+// reportUnchecked marks the cases of the file in which no check counts: they pass whatever the flow does. There
+// are two exceptions: a row whose checks are skipped, if another row of its case is checked, and a case that
+// another is compared with.
 func (s *suiteRun) reportUnchecked() {
 	entries := map[flow.Position][]*caseRun{}
 	for _, c := range s.cases {
@@ -79,8 +81,8 @@ func uncheckedProblem(c *result.Case) *calls.Error {
 	return err.WithHint("write under expect what must hold; {run: finished} is enough if the run only has to end")
 }
 
-// notes returns what of the file no case has used although all of them ran: mocks of the defaults, and checks whose when is false in every
-// row and variant. Both may be meant, and test nothing.
+// notes returns parts of the file that no case has used although all of them ran: mocks of the defaults, and
+// checks whose when is false in every row and variant. Both may be intended, and test nothing.
 func (s *suiteRun) notes() (all []result.Problem) {
 	isWhole := !slices.ContainsFunc(s.cases, func(c *caseRun) bool { return !c.hasRun() || !c.hasEnded })
 	if !isWhole {
@@ -120,10 +122,10 @@ func (s *suiteRun) notes() (all []result.Problem) {
 	return all
 }
 
-// maxMentioned bounds how much of what is left over the failure of a run mentions.
+// maxMentioned bounds how many leftovers the failure of a run mentions.
 const maxMentioned = 3
 
-// mentionLeftovers adds to the failures of a case what its runs have not asked for until they failed.
+// mentionLeftovers adds to the failures of a case the leftovers of its runs up to the failure.
 func (r *runner) mentionLeftovers(found *result.Case, left []leftover) {
 	if found.Outcome == result.Pass {
 		return
@@ -140,7 +142,7 @@ func (r *runner) mentionLeftovers(found *result.Case, left []leftover) {
 	}
 }
 
-// hintOf returns the hint of what failed in a repeat; nil where nothing did.
+// hintOf returns the hint of the first problem or failure in a repeat, or nil if there was none.
 func hintOf(r *result.Repeat) *string {
 	if r.Problem != nil {
 		return &r.Problem.Hint
@@ -153,7 +155,7 @@ func hintOf(r *result.Repeat) *string {
 	return nil
 }
 
-// leftoversOf returns what no run of a case has asked for; none where not all of them have run.
+// leftoversOf returns the parts that no run of a case has asked for; nothing if not all of them have run.
 func (s *suiteRun) leftoversOf(runs []*caseRun) (all []leftover) {
 	used := newUsedParts()
 	for _, c := range runs {
@@ -224,7 +226,8 @@ func unusedMock(m *suite.Mock, n int) *calls.Error {
 		WithHint("take it out of mocks, or find out why nothing asks for it")
 }
 
-// leftoverProblem returns what is left over as a problem, at the place of the first. until is where the case stops; "" is its end.
+// leftoverProblem reports the leftovers as a problem, at the place of the first. until is the step at which the
+// case stops; "" is its end.
 func (r *runner) leftoverProblem(left []leftover, until string) *result.Problem {
 	p := r.problemOf(left[0].what)
 	p.Kind, p.Position = result.KindUnused, positionOf(left[0].at)

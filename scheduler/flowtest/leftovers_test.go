@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
-// What a case has written and none of its runs asks for is not decided, at its place. What the defaults have is no
-// such thing, and neither is what a run that fails on purpose does not come to.
+// A part of a case that none of its runs asks for makes the case undecided, at the place of the part. Parts of the
+// defaults are exempt, and so are parts that a run does not reach because it fails on purpose.
 func TestLeftovers(t *testing.T) {
 	const archive = `
 -- a.yaml --
@@ -84,8 +84,8 @@ cases:
 	}
 }
 
-// A run that waits has asked for all that it ever will. Of one that fails, which may have been about to ask, what is left over is told
-// where it is told what failed.
+// A run that waits has made all its requests. A failed run may have been about to make more, so its leftovers are
+// mentioned with the failure.
 func TestLeftoversOfRunsThatStop(t *testing.T) {
 	const archive = `
 -- a.yaml --
@@ -121,7 +121,7 @@ cases:
 	}
 }
 
-// What one row, variant or repeat asks for is used. Where not all of them run, nothing is said.
+// A part that one row, variant or repeat asks for is used. If not all of them run, nothing is reported.
 func TestLeftoversOfRows(t *testing.T) {
 	const archive = `
 -- a.yaml --

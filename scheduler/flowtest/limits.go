@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
-// budget is what cases may take together. It is safe for concurrent use.
+// budget bounds the time, cost and tokens of cases together. It is safe for concurrent use.
 type budget struct {
 	limits   suite.Limits
 	currency llm.Currency // of the cost
@@ -18,7 +18,7 @@ type budget struct {
 	mu       sync.Mutex
 	used     llm.Usage // guarded by mu
 	embedded int64     // the tokens of used that are of embeddings; guarded by mu
-	// isUnpriced is set once something was asked whose cost is not known; guarded by mu.
+	// isUnpriced is set after a request whose cost is not known; guarded by mu.
 	isUnpriced bool
 	ends       time.Time // when the time is over; zero: it has not begun; guarded by mu
 	// running is how many repeats are at work, ended how many have ended; guarded by mu.
@@ -32,8 +32,9 @@ func newBudget(limits suite.Limits, currency llm.Currency) *budget {
 	return b
 }
 
-// admit waits until a repeat may begin beside those at work: until all of them together, each at what repeats have taken so far, stay
-// within the limits of cost and tokens. The first one is alone, for what it takes is not known. The caller calls release at its end.
+// admit waits until a repeat may begin: until all running repeats together, each at the average use so far, stay
+// within the limits of cost and tokens. The first one runs alone, because its use is not known. The caller calls
+// release at its end.
 func (b *budget) admit(ctx context.Context) (release func()) {
 	if b.limits.Cost == 0 && b.limits.Tokens == 0 {
 		return func() {}
@@ -63,7 +64,7 @@ func (b *budget) hasRoomLocked() bool {
 	if b.ended == 0 {
 		return false
 	}
-	likely := 1 + float64(b.running+1)/float64(b.ended) // times what was used so far
+	likely := 1 + float64(b.running+1)/float64(b.ended) // a factor on the use so far
 	isCostly := b.limits.Cost > 0 && b.used.Cost*likely > b.limits.Cost
 	isLong := b.limits.Tokens > 0 && float64(b.used.Total())*likely > float64(b.limits.Tokens)
 	return !isCostly && !isLong
@@ -82,14 +83,14 @@ func (b *budget) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithDeadline(ctx, b.ends)
 }
 
-// noteEmbedded notes that a part of what was charged is of embeddings.
+// noteEmbedded notes that a part of the charged tokens belongs to embeddings.
 func (b *budget) noteEmbedded(u llm.Usage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.embedded += int64(u.Total())
 }
 
-// charge counts what an answer used, and whether it is known what that cost.
+// charge counts the usage of an answer, and whether its price is known.
 func (b *budget) charge(u llm.Usage, priceKnown bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

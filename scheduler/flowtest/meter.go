@@ -8,16 +8,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// meter stands between one attempt and the models that are really asked, by its flow and its checks. It charges each answer to the
-// budgets as it comes, and refuses a request once a limit is reached. Recorded and scripted answers do not pass it: they cost
-// nothing. newAttempt makes it; it is safe for concurrent use.
+// meter observes the requests of one attempt that really reach models, from its flow and its checks. It charges
+// each answer to the budgets as it comes, and refuses a request once a limit is reached. Recorded and scripted
+// answers do not pass it: they cost nothing. newAttempt makes it; it is safe for concurrent use.
 type meter struct {
 	models  *models
 	budgets []*budget
 
 	mu         sync.Mutex
 	refused    error // why a request was refused; guarded by mu
-	isUnpriced bool  // something was asked whose cost is not known; guarded by mu
+	isUnpriced bool  // there was a request whose cost is not known; guarded by mu
 }
 
 // problem returns why a request was refused; nil: none was.
@@ -27,14 +27,14 @@ func (m *meter) problem() error {
 	return m.refused
 }
 
-// hasUnknownCost reports whether something was asked whose cost is not known.
+// hasUnknownCost reports whether there was a request whose cost is not known.
 func (m *meter) hasUnknownCost() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.isUnpriced
 }
 
-// admit returns an error where a limit is reached.
+// admit returns an error if a limit is reached.
 func (m *meter) admit(provider string) error {
 	var reached error
 	for _, b := range m.budgets {
@@ -51,7 +51,7 @@ func (m *meter) admit(provider string) error {
 
 var _ usageObserver = (*meter)(nil)
 
-// addAnswer charges an answer; one that does not tell what it took, at our count.
+// addAnswer charges an answer; if it reports no usage, by our estimate.
 func (m *meter) addAnswer(provider string, req *llm.Request, a heardAnswer) {
 	used := a.used
 	if a.hasBegun && used.Total() == 0 {
@@ -60,7 +60,7 @@ func (m *meter) addAnswer(provider string, req *llm.Request, a heardAnswer) {
 	m.charge(used, used.Cost > 0 || m.models.options.Models.Priced(provider))
 }
 
-// estimateUsage returns what an answer took that does not tell it.
+// estimateUsage returns our estimate of the usage of an answer that reports none.
 func (m *meter) estimateUsage(provider string, req *llm.Request, text string) llm.Usage {
 	counter := m.models.counter(provider)
 	u := llm.Usage{InputTokens: llm.RequestTokens(counter, req), OutputTokens: counter.Count(text)}
@@ -70,7 +70,7 @@ func (m *meter) estimateUsage(provider string, req *llm.Request, text string) ll
 	return u
 }
 
-// charge counts what was used, and whether its cost is known.
+// charge counts a usage, and whether its cost is known.
 func (m *meter) charge(u llm.Usage, isPriced bool) {
 	for _, b := range m.budgets {
 		b.charge(u, isPriced)
@@ -89,7 +89,8 @@ func (m *meter) addEmbeddings(provider, model string, texts []string) {
 	}
 }
 
-// spending is what the checks of one attempt ask models for, recorded answers among it. It is safe for concurrent use.
+// spending adds up the model requests of one attempt's checks, recorded answers included. It is safe for
+// concurrent use.
 type spending struct {
 	models *models
 
@@ -99,7 +100,7 @@ type spending struct {
 
 var _ usageObserver = (*spending)(nil)
 
-// admit lets everything pass: the limits are those of meters.
+// admit lets everything pass: meters hold the limits.
 func (*spending) admit(string) error { return nil }
 
 // addAnswer counts an answer of a judge.
@@ -109,7 +110,7 @@ func (s *spending) addAnswer(_ string, _ *llm.Request, a heardAnswer) {
 	s.judges.Add(a.used)
 }
 
-// addEmbeddings counts texts that are embedded. What recorded vectors have cost is not known.
+// addEmbeddings counts embedded texts. The cost of recorded vectors is not known.
 func (s *spending) addEmbeddings(name, model string, texts []string) {
 	u, _ := s.models.embeddingUsage(name, model, texts)
 	if s.models.options.Mode == result.Replay {
@@ -120,7 +121,7 @@ func (s *spending) addEmbeddings(name, model string, texts []string) {
 	s.embedded.Add(u)
 }
 
-// used returns what was used so far.
+// used returns the usage so far.
 func (s *spending) used() (judges, embedded llm.Usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// costly is a judge whose answers have a usage, and a provider of embeddings.
+// costly is a judge whose answers report a usage, and a provider of embeddings.
 type costly struct{ usage llm.Usage }
 
 func (c costly) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
@@ -51,7 +51,7 @@ cases:
   - {name: one, repeat: 5, expect: [{output: answer, CHECK}]}
 `
 
-// What checks ask models for counts towards the limits, and is in the totals.
+// Model requests of checks count towards the limits, and are in the totals.
 func TestJudgesSpend(t *testing.T) {
 	const judge, similar = "judge: {criteria: [Greets]}", "similar: {to: hello, min: 0.5}"
 	tests := []struct {
@@ -134,7 +134,7 @@ func TestLimitsHoldWithinACase(t *testing.T) {
 	}
 }
 
-// Cases side by side do not overrun a limit: each begins only where those at work leave room for it.
+// Cases side by side do not overrun a limit: each begins only if the running ones leave room for it.
 func TestLimitsHoldSideBySide(t *testing.T) {
 	for limit, most := range map[string]int64{"cost: 5": 5, "tokens: 500": 5} {
 		var asked atomic.Int64
@@ -171,8 +171,8 @@ func (s slowly) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 	return s.costly.Chat(ctx, req)
 }
 
-// Only what is really asked counts towards limits: what a cassette has is played however much it has cost, and recording what is
-// missing is charged alone.
+// Only real requests count towards limits: a cassette is played however much it has cost, and recording a missing
+// take is charged alone.
 func TestRecordedAnswersSpendNothing(t *testing.T) {
 	var asked atomic.Int64
 	open := func(string) (llm.Provider, error) {

@@ -38,7 +38,7 @@ func (m *models) cassette(name string) string {
 	return besideFile(m.suite.Path, "."+name+cassetteSuffix)
 }
 
-// onlyRecorded returns the provider of which there is a cassette: in a replay, it answers where the settings name none.
+// onlyRecorded returns the provider that has a cassette: a replay uses it if the settings name none.
 func (m *models) onlyRecorded() (string, error) {
 	begin := besideFile(m.suite.Path, ".")
 	found, err := filepath.Glob(escapeGlob(begin) + "*" + cassetteSuffix)
@@ -53,7 +53,7 @@ func (m *models) onlyRecorded() (string, error) {
 	return "", err
 }
 
-// escapeGlob returns a path that stands for itself in a pattern.
+// escapeGlob returns a pattern that matches exactly this path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer("*", `[*]`, "?", `[?]`, "[", `[[]`).Replace(path)
 }
@@ -81,8 +81,8 @@ func (m *models) open(name string) (*replay.Takes, error) {
 	return t, nil
 }
 
-// openOutside returns the cassette of what cases get from others than models: a.test.yaml has a.test.cassette.yaml. nil: there is none, and none
-// is to be recorded.
+// openOutside returns the cassette of answers from other sources than models: for example, a.test.yaml has
+// a.test.cassette.yaml. It returns nil if there is none, and none is to be recorded.
 func (m *models) openOutside() (*replay.Takes, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,7 +121,7 @@ func (m *models) openLive(name string) (llm.Provider, error) {
 	return p, nil
 }
 
-// counter returns what counts the tokens of a provider.
+// counter returns the token counter of a provider.
 func (m *models) counter(name string) llm.Counter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,7 +142,7 @@ type counter struct {
 	known map[string]int // guarded by mu
 }
 
-// newCounter returns a counter that remembers, and counts images where the inner one does.
+// newCounter returns a counter that remembers its counts; it counts images if the inner one does.
 func newCounter(inner llm.Counter) llm.Counter {
 	c := &counter{inner: inner}
 	if images, ok := inner.(llm.ImageCounter); ok {
@@ -183,7 +183,7 @@ func (c *counter) Count(text string) int {
 	return n
 }
 
-// close writes what was recorded.
+// close writes the recordings.
 func (m *models) close(prune bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -202,8 +202,8 @@ func besideFile(path, suffix string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + suffix
 }
 
-// embeddingUsage returns what it takes to embed texts, by our count: embedders tell no usage. isPriced reports whether the settings
-// have a price.
+// embeddingUsage returns the usage of embedding texts, by our count: embedders report none. isPriced reports
+// whether the settings have a price.
 func (m *models) embeddingUsage(provider, model string, texts []string) (u llm.Usage, isPriced bool) {
 	counter := m.counter(provider)
 	for _, text := range texts {

@@ -17,13 +17,13 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Options are what tests are run with. The program makes them of its parts; they are only read. All functions
-// are safe for concurrent use.
+// Options are the settings and parts that tests run with. The program creates them; they are only read. All
+// functions are safe for concurrent use.
 type Options struct {
-	// Mode is where answers of models come from; "" is [result.Replay]. In mode [result.Live] nothing is denied.
+	// Mode selects the source of model answers; "" is [result.Replay]. In mode [result.Live] nothing is denied.
 	Mode result.Mode
-	// Executor returns a new executor for a flow, with its registry and settings. Its models, memory, journal,
-	// clock, ids and seed are those of the case.
+	// Executor returns a new executor for a flow, with its registry and settings. The case provides its models,
+	// memory, journal, clock, ids and seed.
 	Executor func(f *flow.Flow) (*scheduler.StepExecutor, error)
 	// Memory returns a new, empty store of memories, which is gone when it is closed.
 	Memory func(ctx context.Context, clock func() time.Time) (*memory.SnapshotProcessor, error)
@@ -31,23 +31,24 @@ type Options struct {
 	Journal func() journal.Journal
 	// Models are those that flows and judges ask.
 	Models Models
-	// Recorded returns the run that is recorded beside the flow of a case, with these inputs and the conversation and the user of the case; nil if there is none. Cases take from
-	// it what models, servers, tools and the memory answered, unless they mock it; nil: no runs are recorded.
+	// Recorded returns the run that is recorded beside the flow of a case, with these inputs and the conversation
+	// and the user of the case; nil if there is none. Cases take the answers of models, servers, tools and the
+	// memory from it, unless they mock them. If Recorded is nil, no runs are recorded.
 	Recorded func(c *suite.Case, inputs value.Value) (*replay.Run, error)
-	// Language is that of messages and judges, Languages the users' own texts; nil without any.
+	// Language is the language of messages and judges, Languages holds the users' own texts; nil without any.
 	Language  string
 	Languages fs.FS
 	// Hidden gets to know the secrets that runs use; it may be nil.
 	Hidden *secret.Set
-	// Secrets returns the secrets of this machine by name; nil: none have names. SecretOf returns what a run that plays a recorded one
-	// sees as a secret; it is there if Recorded is.
+	// Secrets returns the secrets of this machine by name; nil if none have names. SecretOf returns the
+	// placeholder that a replayed run sees as a secret; it is set if Recorded is.
 	Secrets  func() []replay.Secret
 	SecretOf func(run *replay.Run, name string) string
 	// Places are the texts that are others on each machine: recordings have their names.
 	Places []replay.Place
 	// Parallel is how many cases run at a time; 0 is one for each processor.
 	Parallel int
-	// Repeat is how often cases run, instead of what they say; 0 leaves it to them.
+	// Repeat is how often each case runs, in place of its own number; 0 leaves it to the case.
 	Repeat int
 	// Limits bound all files together, as [suite.Limits] bounds one.
 	Limits suite.Limits
@@ -61,20 +62,20 @@ type Options struct {
 
 // Models are the providers that a program knows, by name.
 type Models struct {
-	// Default returns the names of the providers that answer where neither a case nor a flow names one; there may be
-	// none.
+	// Default returns the names of the default providers, used if neither a case nor a flow names one; it may be
+	// empty.
 	Default func() []string
 	// Open returns a provider that can be asked: it may need a key.
 	Open func(name string) (llm.Provider, error)
-	// Model returns the model that a provider asks where a request names none; "" where that is not known.
+	// Model returns the default model of a provider, or "" if it is not known.
 	Model func(name string) string
-	// Tokens returns what counts tokens for a provider.
+	// Tokens returns the token counter of a provider.
 	Tokens func(name string) llm.Counter
-	// Priced reports whether the settings have prices for what a provider is asked. Answers that were recorded tell
-	// what they cost themselves.
+	// Priced reports whether the settings have prices for requests to a provider. Recorded answers carry their own
+	// cost.
 	Priced func(name string) bool
-	// Cost returns what a model of a provider costs by the settings; ok is false where they have no price. Embeddings are
-	// counted by it, whose answers tell no cost; nil: none has a price.
+	// Cost returns the cost of a usage by the prices of the settings; ok is false if they have no price. It prices
+	// embeddings, whose answers report no cost; nil: none has a price.
 	Cost func(name, model string, u llm.Usage) (cost float64, ok bool)
 	// Currency is the unit of costs.
 	Currency llm.Currency

@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
-// Reads reports whether running a test file reads the file at a path: the test file, its flows and what they include, its data, its
-// snapshots and its cassettes.
+// Reads reports whether running a test file reads the file at a path: the test file, its flows and their included
+// files, its data, its snapshots and its cassettes.
 func Reads(s *suite.Suite, path string) bool {
 	files := append(slices.Clone(s.DataFiles), s.Path, besideFile(s.Path, suite.SnapshotSuffix))
 	for _, f := range s.Flows {
@@ -29,7 +29,7 @@ func Reads(s *suite.Suite, path string) bool {
 	return isCassette && IsSameFile(filepath.Dir(path), filepath.Dir(s.Path))
 }
 
-// IsSameFile reports whether two paths are those of one file, links followed; it need not be there.
+// IsSameFile reports whether two paths name one file, links followed; the file need not exist.
 func IsSameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)

@@ -127,7 +127,7 @@ func TestMissingTake(t *testing.T) {
 		t.Errorf("the problem is %+v", p)
 	}
 	asked := model.count()
-	w.options.Mode = result.Record // what is missing
+	w.options.Mode = result.Record // missing takes
 	if got := outcomes(w.run(t, w.load(t, dir, path))); got["repeated"] != result.Pass {
 		t.Errorf("the outcomes are %v", got)
 	}
@@ -136,7 +136,7 @@ func TestMissingTake(t *testing.T) {
 	}
 }
 
-// Unused takes are dropped where that is asked for, and all cases have run.
+// Unused takes are dropped if that is asked for, and all cases have run.
 func TestPrune(t *testing.T) {
 	model := &counting{name: "main"}
 	w := newWorld(t, func(name string) (llm.Provider, error) {
@@ -235,7 +235,7 @@ func (f llmFunc) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, 
 	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Text: f(req)}, nil) }
 }
 
-// A limit of the cost holds nothing where prices are not known, and says so.
+// A limit on the cost has no effect if prices are not known, and says so.
 func TestCostIsNotKnown(t *testing.T) {
 	const tests = `
 -- a.yaml --
@@ -271,7 +271,7 @@ cases:
 	}
 }
 
-// What a check finds wrong stays a failure where the run has failed, too.
+// A failed check stays a failure even if the run has failed, too.
 func TestFailedRunOfFailedCheck(t *testing.T) {
 	w := newWorld(t, nil)
 	r := w.runArchive(t, `
@@ -290,7 +290,7 @@ cases:
 	}
 }
 
-// What a run puts out does not depend on the working directory, nor on how the test file was named.
+// Results of a run do not depend on the working directory, nor on how the test file was named.
 func TestResultsNameNoFolder(t *testing.T) {
 	w := newWorld(t, nil)
 	dir := unpack(t, recorded)
@@ -310,7 +310,8 @@ func TestResultsNameNoFolder(t *testing.T) {
 	}
 }
 
-// A judge that gives no verdict is asked again by the next recording, also where an older one has kept its answer.
+// A judge that gives no verdict is asked again by the next recording, even if an older recording has kept its
+// answer.
 func TestJudgeWithoutVerdictIsNotKept(t *testing.T) {
 	const verdict = `{"criteria": [{"reason": "well said", "met": true}]}`
 	says, asked := "I cannot say.", 0
@@ -364,8 +365,8 @@ cases:
 	expect(result.Replay, result.Pass, 0)
 }
 
-// A threshold decides by what the checks have found: one that could not be decided leaves the case undecided, also where another
-// has failed and the mean of the rest is enough.
+// A threshold applies to decided checks: an undecided check leaves the case undecided, even if another has failed
+// and the mean of the rest is enough.
 func TestThresholdOfUndecided(t *testing.T) {
 	r := newWorld(t, nil).runArchive(t, `
 -- a.yaml --

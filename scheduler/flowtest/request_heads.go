@@ -8,13 +8,14 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// requestHeads keeps what the steps of one attempt send to models beside the messages. It is safe for concurrent use.
+// requestHeads keeps the model requests of one attempt's steps without their messages. It is safe for concurrent
+// use.
 type requestHeads struct {
 	mu     sync.Mutex
 	byPath map[string][]*llm.Request // oldest first; guarded by mu
 }
 
-// note keeps what a request has beside its messages.
+// note keeps a request without its messages.
 func (h *requestHeads) note(path string, req *llm.Request) {
 	head := *req
 	head.Messages, head.Tools, head.Extra = nil, slices.Clone(req.Tools), maps.Clone(req.Extra)
@@ -26,7 +27,7 @@ func (h *requestHeads) note(path string, req *llm.Request) {
 	h.byPath[path] = append(h.byPath[path], &head)
 }
 
-// byStep returns what was sent by each step, by its path.
+// byStep returns the requests of each step, by its path.
 func (h *requestHeads) byStep() map[string][]*llm.Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()

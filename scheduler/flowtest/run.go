@@ -46,7 +46,7 @@ func Run(ctx context.Context, suites []*suite.Suite, options *Options) (*result.
 	return found, failed
 }
 
-// newSuiteRun opens what belongs to a test file.
+// newSuiteRun opens the files that belong to a test file.
 func (r *runner) newSuiteRun(s *suite.Suite) (*suiteRun, error) {
 	snapshots, err := check.OpenSnapshots(besideFile(s.Path, suite.SnapshotSuffix), r.options.Update)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *runner) isInterrupted(ctx context.Context) bool {
 	return ctx.Err() != nil && r.spent.check() == nil
 }
 
-// result returns what the cases of the file gave, in their order.
+// result returns the results of the file's cases, in their order.
 func (s *suiteRun) result() *result.Suite {
 	found := &result.Suite{File: s.File}
 	var began, ended time.Time
@@ -139,7 +139,7 @@ func (s *suiteRun) result() *result.Suite {
 	return found
 }
 
-// close writes what the cases have left in files.
+// close writes the files that the cases have changed: snapshots and cassettes.
 func (s *suiteRun) close() error {
 	isWhole := !slices.ContainsFunc(s.cases, func(c *caseRun) bool { return !c.hasRun() })
 	prune := s.runner.options.Prune && isWhole

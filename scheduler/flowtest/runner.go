@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// runner is what one [Run] keeps. It is safe for concurrent use while cases run.
+// runner is the state of one [Run]. It is safe for concurrent use while cases run.
 type runner struct {
 	options Options
 	suites  []*suiteRun
@@ -39,7 +39,7 @@ type suiteRun struct {
 	places    chan struct{} // limits.parallel; nil without a limit
 }
 
-// isLive reports whether models decide in each run again what is asked for.
+// isLive reports whether models are asked in each run again.
 func (s *suiteRun) isLive() bool { return s.runner.options.Mode == result.Live }
 
 // limitProblem returns which limit is reached; nil: none.
@@ -61,20 +61,21 @@ type caseRun struct {
 	suite    *suiteRun
 	index    int
 	selected bool
-	// isNeeded is set where checks of other cases look at what this one leaves.
+	// isNeeded is set if checks of other cases look at the run of this one.
 	isNeeded bool
-	// found is what the case gave; nil: it has not run. Its worker sets it.
+	// found is the result of the case; nil: it has not run. Its worker sets it.
 	found *result.Case
 	began time.Time // set with found
 
-	// used is what its runs have asked for, and hasEnded is set where each of them came to its end. Its worker sets both.
+	// used lists the parts that its runs have asked for, and hasEnded is set if each of them came to its end. Its
+	// worker sets both.
 	used     usedParts
 	hasEnded bool
-	// hasAsked is set once a repeat asked a model, or played what one answered. Its worker sets it.
+	// hasAsked is set once a repeat asked a model, or played a recorded answer. Its worker sets it.
 	hasAsked bool
 
 	once sync.Once
-	kept *attempt // the first attempt, where others need it; set by once
+	kept *attempt // the first attempt, if other cases need it; set by once
 }
 
 // attempt is one run of the flow of a case. newAttempt makes it; when run has returned it is only read.
@@ -91,7 +92,7 @@ type attempt struct {
 	meter    *meter
 	judges   *spending // of its checks
 	requests requestHeads
-	// used is what of the case the run has asked for.
+	// used lists the parts of the case that the run has asked for.
 	used usedParts
 	// problem is why nothing can be said of the run, whatever its events are: a take that is missing, a call that is
 	// denied. nil: it ran as it was to.
@@ -107,7 +108,7 @@ type usedParts struct {
 
 func newUsedParts() usedParts { return usedParts{at: map[flow.Position]int{}} }
 
-// add adds what another run has asked for.
+// add adds the parts that another run has asked for.
 func (u *usedParts) add(at map[flow.Position]int, scripted []int) {
 	for pos, n := range at {
 		u.at[pos] = max(u.at[pos], n)

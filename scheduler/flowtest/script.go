@@ -26,7 +26,7 @@ type script struct {
 
 	mu     sync.Mutex
 	asked  [][]string // by list, the paths of the steps that asked, in order; guarded by mu
-	failed error      // a step has asked for which there is no list; guarded by mu
+	failed error      // a step has no list of answers; guarded by mu
 }
 
 // scriptList is one list of answers. It does not change.
@@ -78,7 +78,7 @@ func (p scriptedStep) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.
 	return scripted.New(answer...).Chat(ctx, req)
 }
 
-// next returns the next answer for a step; none where the list is at its end.
+// next returns the next answer for a step; nothing if the list is at its end.
 func (s *script) next(path string) ([]scripted.Answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,8 @@ func (s *script) next(path string) ([]scripted.Answer, error) {
 	return s.lists[i].answers[n : n+1], nil
 }
 
-// listOf returns which list is for a step: the one whose name says most of its path; -1: none.
+// listOf returns the index of the list for a step: the one whose name matches most of its path; -1 if none
+// matches.
 func (s *script) listOf(path string) int {
 	best := -1
 	bare := itemNumber.ReplaceAllString(path, "")
@@ -112,7 +113,7 @@ func (s *script) listOf(path string) int {
 	return best
 }
 
-// isStepOrInside reports whether a path is that of a step, or of what runs in it.
+// isStepOrInside reports whether a path belongs to a step, or to something that runs inside it.
 func isStepOrInside(path, step string) bool { return path == step || strings.HasPrefix(path, step+"/") }
 
 var insideStep = regexp.MustCompile(`(/[a-z][a-z0-9_-]*-[0-9]+)+$`)
@@ -193,7 +194,7 @@ func (s *script) findRivals(list *scriptList, asked []string) (a, b string) {
 			}
 		}
 	}
-	differ := map[int]bool{} // the groups whose answers are not all the same
+	differ := map[int]bool{} // the groups whose answers differ
 	for i := range asked {
 		differ[group[i]] = differ[group[i]] || list.texts[i] != list.texts[group[i]]
 	}
@@ -236,8 +237,8 @@ func areOrdered(f *flow.Flow, a, b string) bool {
 	return areOrdered(stepA.Sub, restA, restB)
 }
 
-// areOrderedInside is areOrdered of what runs inside a step, by the paths below it. A call does one thing after another; the flow that
-// it runs is one of those that the step is known to run, or none that is known: then only a step of that waits for itself.
+// areOrderedInside is areOrdered for two paths below a step. A call does one thing after another; the flow that it
+// runs is one of the known ones. If the flow is not known, only the uses of one step are ordered.
 func areOrderedInside(inner []*flow.Flow, a, b string) bool {
 	firstA, restA, _ := strings.Cut(a, "/")
 	firstB, restB, _ := strings.Cut(b, "/")

@@ -72,8 +72,8 @@ cases:
 	}
 }
 
-// Steps of a flow that a tool runs are side by side, or wait for each other, as those of any flow; where the flow is only known in the
-// run, they are taken as side by side.
+// Steps of a flow that a tool runs are side by side, or wait for each other, like the steps of any flow; if the
+// flow is known only during the run, they count as side by side.
 func TestScriptsOfToolsSideBySide(t *testing.T) {
 	r := newWorld(t, nil).runArchive(t, `
 -- a.yaml --

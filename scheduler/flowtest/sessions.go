@@ -16,7 +16,7 @@ type sessions struct {
 	models        *models
 	meter         *meter
 	number, order int
-	// recorded is the run of the flow that is recorded beside it; nil: there is none.
+	// recorded is the run recorded beside the flow, or nil.
 	recorded *replay.Run
 
 	mu      sync.Mutex
@@ -46,7 +46,7 @@ func (s *sessions) provider(name string, hasNext bool) llm.Provider {
 	})
 }
 
-// open returns who answers by the name of a provider, when it is asked.
+// open returns the provider of a name, when a step asks for it.
 func (s *sessions) open(name string) (llm.Provider, error) {
 	if s.models.options.Mode == result.Live {
 		s.mu.Lock()
@@ -83,7 +83,7 @@ func (s *sessions) open(name string) (llm.Provider, error) {
 	return p, nil
 }
 
-// script returns what answers by the lists of the case.
+// script returns the provider that answers from the lists of the case.
 func (s *sessions) script(f *flow.Flow, lists []suite.Script) (llm.Provider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *sessions) hasAsked() bool {
 	return len(s.players)+len(s.live) > 0
 }
 
-// problem returns why the run did not get what it asked for; nil: it did.
+// problem returns why a request of the run got no answer, or nil if each got one.
 func (s *sessions) problem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *sessions) names() []string {
 	return names
 }
 
-// ms returns how long the models took when they were recorded; nil where a take does not tell.
+// ms returns how long the models took when they were recorded; nil if a take has no time.
 func (s *sessions) ms() *float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *sessions) ms() *float64 {
 	return &total
 }
 
-// recordedMS returns ms for results; nil where no model was asked either.
+// recordedMS returns ms for results; nil also if no model was asked.
 func (s *sessions) recordedMS() *int64 {
 	ms := s.ms()
 	if ms == nil || len(s.players) == 0 {

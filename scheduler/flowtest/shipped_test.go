@@ -13,7 +13,8 @@ import (
 // edit is one change of a file of the quickstart.
 type edit struct{ file, before, after string }
 
-// promptEdits are single edits of the quickstart and its files. Each changes what the model is asked, or what the user gets.
+// promptEdits returns single edits of the quickstart and its files. Each changes the prompt of the model, or
+// the output for the user.
 func promptEdits() []edit {
 	const (
 		flow, briefing, presets, history = "quickstart.yaml", "quickstart/briefing.jsonc", "quickstart/presets.json", "quickstart/history.json"

@@ -9,19 +9,19 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// caseTape plays for a repeat what the recorded run of its flow was answered, and what tests have recorded. What is not recorded is
-// recorded if tests are to, else denied unless the case allows it; the memory and what runs inside the program is asked. It is safe for
-// concurrent use.
+// caseTape plays for a repeat the answers of the flow's recorded run, and the takes that tests have recorded.
+// Other requests are recorded if tests are to, else denied unless the case allows them; the memory and requests
+// inside the program are always answered. It is safe for concurrent use.
 type caseTape struct {
 	run *replay.Run // of the flow; nil: none is recorded with the inputs of the case
-	// player has what tests have recorded, and records; nil: neither.
+	// player plays and records the takes of tests, or is nil.
 	player *replay.Player
 	guard  *guard
 	// hasMemory is set if the case gives the memory its records.
 	hasMemory bool
 }
 
-// Exchange plays what is recorded for the request.
+// Exchange plays the recorded answer to the request, or asks for one.
 func (t *caseTape) Exchange(ctx context.Context, kind, name string, request value.Value, ask func(context.Context) (value.Value, error)) (value.Value, error) {
 	isMemory := kind == calls.TapedMemory || kind == calls.TapedRecall
 	if t.run != nil && !(isMemory && t.hasMemory) {
@@ -29,7 +29,7 @@ func (t *caseTape) Exchange(ctx context.Context, kind, name string, request valu
 			return answer, nil
 		}
 	}
-	if isMemory { // that of the case
+	if isMemory { // the memory of the case
 		return ask(ctx)
 	}
 	askAllowed := func(ctx context.Context) (value.Value, error) {
@@ -44,7 +44,7 @@ func (t *caseTape) Exchange(ctx context.Context, kind, name string, request valu
 	return t.player.Exchange(ctx, kind, name, request, askAllowed)
 }
 
-// deny returns the error of a request that is not recorded, to what a test may not reach; nil: it may.
+// deny returns an error if a request is neither recorded nor allowed in a test, else nil.
 func (t *caseTape) deny(ctx context.Context, kind, name string, request value.Value) error {
 	var allowed string
 	switch kind {
@@ -77,5 +77,5 @@ func (t *caseTape) Begin(id string, part int, now time.Time) {
 	}
 }
 
-// End does nothing: what was recorded is written when all cases of the file have run.
+// End does nothing: recordings are written when all cases of the file have run.
 func (t *caseTape) End(bool) error { return nil }

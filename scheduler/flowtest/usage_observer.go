@@ -8,9 +8,9 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// usageObserver hears what providers are asked and what that takes. It is safe for concurrent use.
+// usageObserver observes the requests to providers and their usage. It is safe for concurrent use.
 type usageObserver interface {
-	// admit returns an error where a provider must not be asked.
+	// admit returns an error if a provider must not be asked.
 	admit(provider string) error
 	// addAnswer hears of an answer to a request when it has ended, or was cut short.
 	addAnswer(provider string, req *llm.Request, a heardAnswer)
@@ -18,7 +18,7 @@ type usageObserver interface {
 	addEmbeddings(provider, model string, texts []string)
 }
 
-// heardAnswer is what an observer hears of an answer.
+// heardAnswer is the observer's view of an answer.
 type heardAnswer struct {
 	text     string
 	used     llm.Usage // as the provider tells it
@@ -69,7 +69,8 @@ func (p *observedProvider) Chat(ctx context.Context, req *llm.Request) iter.Seq2
 	}
 }
 
-// Checkpoint is that of a provider that keeps its answers; another has none to drop. What was dropped has been used.
+// Checkpoint forwards to a provider that keeps its answers; others have nothing to drop. Dropped answers count as
+// used.
 func (p *observedProvider) Checkpoint() (drop func() (again bool)) {
 	if k, ok := p.inner.(interface{ Checkpoint() func() bool }); ok {
 		return k.Checkpoint()

@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
-// A run that failed is only what a check makes of it where the check counts, and is about how the run ended.
+// A failed run is an error, unless a check that counts is about how the run ended.
 func TestFailedRunNeedsCheckOfItsEnd(t *testing.T) {
 	r := newWorld(t, nil).runArchive(t, `
 -- a.yaml --
@@ -48,7 +48,8 @@ steps: [{id: answer, call: chat, with: {user: hello}}]
 cases: [{name: sure, repeat: 16, pass: {rate: 0.8, sure: true}, expect: [{output: answer, contains: a}]}]
 `
 
-// A pass that the repeats cannot meet is an error where the file is read, or with the repeats of the options, and never a fail.
+// A pass that the repeats cannot meet is an error when the file is read, or with the repeats of the options, and
+// never a fail.
 func TestPassThatCannotBeMet(t *testing.T) {
 	w := newWorld(t, nil)
 	c := caseOf(t, w.runArchive(t, surePass), "sure")
@@ -68,8 +69,8 @@ func TestPassThatCannotBeMet(t *testing.T) {
 	}
 }
 
-// TestCasesWithoutChecks: a case in which no check counts tests nothing, and is no pass. Rows of which some are checked are, and so is
-// a case that another one looks at; a row that is not checked is counted.
+// TestCasesWithoutChecks: a case in which no check counts tests nothing, and does not pass. A case with some
+// checked rows passes, and so does a case that another one looks at; a row that is not checked is counted.
 func TestCasesWithoutChecks(t *testing.T) {
 	const flow = `
 -- a.yaml --
@@ -139,7 +140,7 @@ cases:
 	}
 }
 
-// printed returns what a terminal shows of a run.
+// printed returns a run as a terminal shows it.
 func printed(r *result.Run, language string) string {
 	var out bytes.Buffer
 	for _, s := range r.Suites {

@@ -31,7 +31,7 @@ type world struct {
 	options *flowtest.Options
 }
 
-// newWorld returns one whose models are asked by a function; nil: there is none.
+// newWorld returns a world whose models are opened by a function; nil: it has no models.
 func newWorld(t testing.TB, open func(name string) (llm.Provider, error), defs ...calls.Definition) *world {
 	t.Helper()
 	registry, err := builtin.Registry()
@@ -116,7 +116,7 @@ func (w *world) runArchive(t testing.TB, archive string) *result.Run {
 	return w.run(t, w.load(t, dir, filepath.Join(dir, "a.test.yaml")))
 }
 
-// lines returns what --json prints.
+// lines returns the output of --json.
 func lines(t testing.TB, r *result.Run) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -8,16 +8,18 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/check/naming"
 )
 
-// argument is what a matcher is given: its value, and the keys beside it that belong to it. Parsing
-// makes it, and for values with templates each evaluation; its problems are collected by the maker.
+// argument is the input of a matcher: its value, and the keys beside it that belong to it. Parsing makes it, and
+// for values with templates each evaluation; its problems are collected by the maker.
 type argument struct {
 	value value.Value
-	// isRendered reports whether a template has made the value: what comes of a dataset may be a text where the subject has a type.
+	// isRendered reports whether a template has made the value: a dataset may give a text even if the subject has
+	// another type.
 	isRendered bool
 	beside     *value.Map
 	pointer    string // of value in the item
 	prefix     string // of the pointers of the keys beside it
-	// at returns the place of a value at a pointer into the item, keyAt that of its key where it is a member of a map.
+	// at returns the place of a value at a pointer into the item, keyAt the place of its key if it is a member of
+	// a map.
 	at, keyAt func(pointer string) flow.Position
 	scope     *Scope
 	subject   *parsedSubject
@@ -36,7 +38,7 @@ func (a *argument) reportf(below, format string, args ...any) {
 	a.report(below, wording.Say(format, args...), wording.Text{})
 }
 
-// holds reports whether nothing is wrong with a name, and adds the problem where something is.
+// holds reports whether a name is fine, and adds the problem if it is not.
 func (a *argument) holds(below string, wrong *naming.Problem) bool {
 	if wrong != nil {
 		a.report(below, wrong.Message, wrong.Hint)
@@ -67,7 +69,7 @@ func (a *argument) hasSecret(mask func(text string) string) bool {
 // need notes evidence of others that the matcher compares with.
 func (a *argument) need(n Need) { *a.needs = append(*a.needs, n) }
 
-// decode reads the value as a Go type by its schema; ok is false where it does not fit.
+// decode reads the value as a Go type by its schema; ok is false if it does not fit.
 func decode[T any](a *argument, s *schema.Schema) (t T, ok bool) {
 	problems := s.Check(a.value)
 	for _, p := range problems {

@@ -32,7 +32,7 @@ steps:
 outputs: {x: 1}
 `
 
-// Names of messages, and what the definitions of tools say, are sent to the model: checks see them beside the messages.
+// Names of messages and definitions of tools are sent to the model: checks see them beside the messages.
 func TestTextsBesideMessages(t *testing.T) {
 	inputs := value.OfMap(value.Pairs("question", "hello", "who", "Mei", "town", "Ningbo", "field", "bread"))
 	e := runText(t, besideFlow, inputs, scripted.Answer{Text: "one"}, scripted.Answer{Text: "two"})
@@ -87,7 +87,8 @@ func TestSnapshotOfTools(t *testing.T) {
 	}
 }
 
-// The name of a tool is seen too, and that of a tool in a flow that was only known in the run may come from anywhere.
+// The name of a tool is seen too; the name of a tool in a flow that was only known in the run may come from any
+// source.
 func TestNamesOfTools(t *testing.T) {
 	const source = `
 memory: {user: Mei}
@@ -111,17 +112,17 @@ outputs: {said: "{{ say.text }}"}
 	`)
 }
 
-// describedResolver declares what its variables are.
+// describedResolver declares the types of its variables.
 type describedResolver struct{ plugins.Resolver }
 
-// Schema returns that of the variable profile.
+// Schema returns the schema of the variable profile.
 func (describedResolver) Schema(string) value.Value {
 	v, _ := value.ParseJSON([]byte(`{"type": "object", "additionalProperties": false, "properties": {
 		"town": {"type": "object", "properties": {"name": {"type": "string"}}}, "tags": {"type": "array", "items": {"type": "string"}}}}`))
 	return v
 }
 
-// A variable that no plugin declares gives no text, and neither does what the schema of one does not have.
+// A variable that no plugin declares gives no text, and neither does a member that the schema of a variable lacks.
 func TestVariablesOfPlugins(t *testing.T) {
 	scope := loadScope(t, namesFlow)
 	registry, err := builtin.Registry()
@@ -144,7 +145,7 @@ func TestVariablesOfPlugins(t *testing.T) {
 	}
 }
 
-// A snapshot has no places in files, in what a text was computed from neither: each edit moves them.
+// A snapshot has no places in files, not even in its list of sources: each edit of a file moves them.
 func TestSnapshotHasNoPlaces(t *testing.T) {
 	texts := map[string]string{}
 	for _, before := range []string{"", "# A comment.\n"} {

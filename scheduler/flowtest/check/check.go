@@ -16,9 +16,9 @@ import (
 // Check is one item of expect, ready to be evaluated. [Parse] makes it; it is immutable, and safe for
 // concurrent use.
 type Check struct {
-	// Pos is where the item begins.
+	// Pos is the start of the item.
 	Pos flow.Position
-	// Name, Metric and Weight are those of the item, else "", "" and 1.
+	// Name, Metric and Weight are taken from the item, else "", "" and 1.
 	Name, Metric string
 	Weight       float64
 
@@ -50,7 +50,7 @@ func (c *Check) Memories(row, inputs value.Value) []Memory {
 	return all
 }
 
-// Label returns what people know the check by: its name, else its subject and matchers.
+// Label returns the label of the check in reports: its name, else its subject and matchers.
 func (c *Check) Label() string {
 	if c.Name != "" {
 		return c.Name
@@ -86,8 +86,8 @@ func (c *Check) matcherNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Evaluate decides on the evidence. The outcome is skip, with a weight of 0, where the when of the
-// item is false, and where it compares a flow with itself.
+// Evaluate decides on the evidence. The outcome is skip, with a weight of 0, if the when of the item is false, or
+// if it compares a flow with itself.
 func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 	found := result.Check{
 		Name: c.Label(), Subject: c.subject.String(), Matcher: c.matcherNames(), Metric: c.Metric, Weight: c.Weight,
@@ -128,8 +128,8 @@ func (c *Check) comparesWithItself(e *Evidence) bool {
 	return slices.ContainsFunc(c.needs, func(n Need) bool { return n.Flow != "" && n.Flow == e.FlowName })
 }
 
-// isAsked evaluates the when of the item; failed is an error where that is not a boolean. A subject that the run does not have is
-// undefined there.
+// isAsked evaluates the when of the item; failed is an error if the result is not a boolean. A subject that the
+// run does not have is undefined there.
 func (c *Check) isAsked(ctx context.Context, e *Evidence) (asked bool, failed *verdict) {
 	if c.when == nil {
 		return true, nil
@@ -158,7 +158,7 @@ func (c *Check) isAsked(ctx context.Context, e *Evidence) (asked bool, failed *v
 	return asked, nil
 }
 
-// decide returns what all matchers found: the first that failed, else the first that could not be
+// decide returns the joint verdict of all matchers: the first that failed, else the first that could not be
 // decided, else a pass. Its score is the lowest.
 func (c *Check) decide(ctx context.Context, of *subject) *verdict {
 	worst := pass()

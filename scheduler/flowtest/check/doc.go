@@ -1,15 +1,16 @@
-// Package check decides what a test file expects of a run: what its outputs are, what was in its prompts, where
-// each byte of them comes from, and what was left out and why.
+// Package check decides whether a run meets the expectations of a test file: about its outputs, its prompts, the
+// sources of each byte of them, and the parts that were left out with their reasons. For example, the item
+// {output: reply, contains: tea} passes if the output reply contains the word tea.
 //
-// A test file has a list of items under expect. [Parse] turns each into a [Check], or returns all that is
-// wrong with it, with places: unknown subjects and matchers, values that do not fit, steps, inputs, cases and
-// columns that do not exist. So `scheduler lint` and `scheduler test` find the same before anything runs.
+// A test file has a list of items under expect. [Parse] turns each into a [Check], or returns all problems of it,
+// with places: unknown subjects and matchers, values that do not fit, steps, inputs, cases and columns that do not
+// exist. So `scheduler lint` and `scheduler test` find the same problems before anything runs.
 //
-// When a repeat of a case has ended, its runner makes an [Evidence] of what it has left, and asks each check:
-// [Check.Evaluate] returns a [result.Check] with the outcome pass, fail or error, or skip where the when of the
-// item is false. An error could not be decided: an answer that is missing on record, a judge who talks nonsense, a
-// price that is not known. It is neither a pass nor a fail. That a subject is not there, because a step was skipped or
-// the run failed, is a fail, under not as well.
+// When a repeat of a case has ended, its runner makes an [Evidence] from its record, and asks each check:
+// [Check.Evaluate] returns a [result.Check] with the outcome pass, fail or error, or skip if the when of the item
+// is false. An error could not be decided: an answer that is missing on record, a judge whose answer makes no
+// sense, a price that is not known. It is neither a pass nor a fail. A missing subject, because a step was skipped
+// or the run failed, is a fail, under not as well.
 //
 // # The runner
 //
@@ -27,8 +28,9 @@
 //
 // # Files
 //
-// parse.go reads an item with the helpers of parser.go: its subject (the types are in subject.go), its matchers (matchers.go), the value
-// of a matcher (argument.go) and the templates in it (template.go). resolve.go finds a subject in an evidence, by the subject_*.go. The
-// match_*.go have the matchers, with a list for each kind; [matchers] joins the lists. check.go decides an item, and verdict.go has what
-// comes of it. A new matcher is one line in a list, one function, and its row in the suite of matcher_test.go.
+// parse.go reads an item with the helpers of parser.go: its subject (the types are in subject.go), its matchers
+// (matchers.go), the value of a matcher (argument.go) and the templates in it (template.go). resolve.go finds a
+// subject in an evidence, with the subject_*.go. The match_*.go have the matchers, with a list for each kind;
+// [matchers] joins the lists. check.go decides an item, and verdict.go holds the result. A new matcher is one line
+// in a list, one function, and its row in the suite of matcher_test.go.
 package check

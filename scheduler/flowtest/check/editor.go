@@ -43,7 +43,7 @@ func ItemSchema() value.Value {
 	return value.OfMap(value.Pairs("type", "object", "additionalProperties", false, "properties", value.OfMap(properties)))
 }
 
-// subjectDocs has what each subject is, for people.
+// subjectDocs describes each subject, for users.
 func subjectDocs() map[string]string {
 	return map[string]string{
 		string(outputSubject):    "An output of the flow, by its path: reply, items[0].name; items[*].name is each of them.",

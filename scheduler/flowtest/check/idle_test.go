@@ -158,7 +158,7 @@ func TestExpectedEnds(t *testing.T) {
 	}
 }
 
-// What results keep of events, and how they differ from what is wanted, does not depend on how long a step took.
+// Events in results, and their difference from the wanted ones, do not depend on how long a step took.
 func TestEventValuesHaveNoTimes(t *testing.T) {
 	e := suiteEvidence(t)
 	for _, item := range []string{"{event: step.finished, step: answer, count: 9}", "{event: step.finished, step: answer, data: {nothing: 1, output: {a: 2}}}"} {
@@ -169,7 +169,8 @@ func TestEventValuesHaveNoTimes(t *testing.T) {
 	}
 }
 
-// What is not there neither holds nor does not hold: under not such checks fail too, or are noted where absence is what is wanted.
+// A missing subject neither holds nor fails to hold: under not such checks fail too, or are noted if absence is
+// wanted.
 func TestAbsentUnderNot(t *testing.T) {
 	e := suiteEvidence(t)
 	for _, item := range []string{

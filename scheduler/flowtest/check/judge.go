@@ -19,14 +19,14 @@ import (
 //go:embed lang
 var texts embed.FS
 
-// textsFolder is the folder of these texts among those of users.
+// textsFolder is the folder of the judge's texts in the folder of the users' texts.
 const textsFolder = "judge"
 
 // Texts describes the prompts of judges: users may have others, in LANGUAGE/judge.
 func Texts() calls.Texts { return ask.Texts(textsFolder, texts) }
 
-// Judging is what a model is asked about a text: its JSON is the value of the matcher judge. A check keeps it; it
-// is only read.
+// Judging is the question to a model about a text: its JSON is the value of the matcher judge. A check keeps it;
+// it is only read.
 type Judging struct {
 	Criteria  []string `json:"criteria,omitempty" doc:"What the text must do, each a sentence that is true or false of it."`
 	Preset    string   `json:"preset,omitempty" enum:"relevancy|correctness|refusal|harmless|coherence|concise" doc:"A list of criteria that is built in."`
@@ -38,10 +38,10 @@ type Judging struct {
 	Runs int                 `json:"runs,omitempty" default:"1" min:"1" max:"9" doc:"How often it is asked; of criteria the majority counts, of grades the mean."`
 }
 
-// Judged is a text, and the question that it answers; "" where there is none.
+// Judged is a text, and the question that it answers; "" if there is none.
 type Judged struct{ Text, Question string }
 
-// Ruling is what a judge found. [Judging.Ask] makes it.
+// Ruling is the decision of a judge. [Judging.Ask] makes it.
 type Ruling struct {
 	// Score is the share of criteria that are met, or the grade as a share of 10; Passed reports whether that is
 	// enough.
@@ -51,7 +51,7 @@ type Ruling struct {
 	Criteria []result.Criterion
 }
 
-// Validate returns what the schema cannot tell is wrong; the pointer is that of the place.
+// Validate returns a problem that the schema cannot find; pointer is its place.
 func (j *Judging) Validate() (pointer string, message, hint wording.Text) {
 	hasCriteria := len(j.Criteria) > 0 || j.Preset != ""
 	switch {
@@ -75,7 +75,7 @@ func (j *Judging) Validate() (pointer string, message, hint wording.Text) {
 	return "", wording.Text{}, wording.Text{}
 }
 
-// Ask asks the judge. Its error is that of the provider, or tells that no answer was of any use.
+// Ask asks the judge. Its error is the provider's, or says that no answer was usable.
 func (j *Judging) Ask(ctx context.Context, services *Services, language string, judged Judged) (*Ruling, error) {
 	env, err := services.judgeEnv(j.LLM.Text(), language)
 	if err != nil {
@@ -119,7 +119,7 @@ func (j *Judging) Ask(ctx context.Context, services *Services, language string, 
 	return r, nil
 }
 
-// addReading counts what a reading found; the reasons are those of the last one that said so.
+// addReading counts the answers of a reading; the reasons come from the last reading with the same result.
 func (r *Ruling) addReading(criteria []string, found []criterionAnswer, met []int) {
 	if r.Criteria == nil {
 		r.Criteria = make([]result.Criterion, len(criteria))
@@ -148,7 +148,7 @@ func (r *Ruling) conclude(met []int, grades float64, runs int) {
 	r.Score = float64(count) / float64(len(met))
 }
 
-// judgeEnv returns what a judge is asked with.
+// judgeEnv returns the environment for asking a judge.
 func (s *Services) judgeEnv(name, language string) (*calls.Env, error) {
 	if s.Provider == nil {
 		return nil, calls.Errorf(calls.Missing, "there is no model that could judge").WithHint("name one: judge: {llm: NAME} in the test file")
@@ -163,7 +163,7 @@ func (s *Services) judgeEnv(name, language string) (*calls.Env, error) {
 	return env, nil
 }
 
-// allCriteria returns the criteria with those of the preset, which a file of the texts has, a line each.
+// allCriteria returns the criteria and the ones of the preset, which a file of the texts lists one a line.
 func (j *Judging) allCriteria(env *calls.Env) ([]string, error) {
 	if j.Rubric != "" {
 		return nil, nil
@@ -198,7 +198,7 @@ type criterionAnswer struct {
 	Met    bool   `json:"met"`
 }
 
-// criteriaAnswer is what a judge answers.
+// criteriaAnswer is the answer of a judge to criteria.
 type criteriaAnswer struct {
 	Criteria []criterionAnswer `json:"criteria"`
 }
@@ -214,7 +214,7 @@ func askCriteria(ctx context.Context, env *calls.Env, names *value.Map, n int) (
 	return answer.Criteria, err
 }
 
-// rubricAnswer is what a judge answers who goes by a rubric.
+// rubricAnswer is the answer of a judge to a rubric.
 type rubricAnswer struct {
 	Reason string `json:"reason"`
 	Grade  int    `json:"grade" min:"0" max:"10"`
@@ -233,8 +233,8 @@ type keeper interface {
 	Checkpoint() (drop func() (again bool))
 }
 
-// askJudge asks a model by a prompt of this package, at temperature 0, and decodes its answer into target. An answer that
-// has no verdict is not kept in a recording: where it comes from one, the judge is asked again.
+// askJudge asks a model by a prompt of this package, at temperature 0, and decodes its answer into target. An
+// answer without a verdict is not kept in a recording: if it comes from one, the judge is asked again.
 func askJudge(ctx context.Context, env *calls.Env, name string, names *value.Map, s *schema.Schema, target any, accept func() error) error {
 	for {
 		drop := func() bool { return false }
@@ -257,7 +257,7 @@ func askJudge(ctx context.Context, env *calls.Env, name string, names *value.Map
 	}
 }
 
-// errRepeats is what an answer is that has only what was asked.
+// errRepeats reports an answer that only repeats the question.
 var errRepeats = calls.Errorf(calls.Provider, "the judge only repeats what it is asked").WithHint("let another model judge: judge: {llm: NAME}")
 
 // askOnce asks a judge for an answer that fits a schema.
@@ -275,8 +275,8 @@ func askOnce(ctx context.Context, env *calls.Env, name string, names *value.Map,
 	return answer, err
 }
 
-// repeatsExample reports whether a reason in an answer is that of the example in the prompt: a
-// provider that returns the prompt, as echo does, has not judged.
+// repeatsExample reports whether a reason in an answer is the example from the prompt: a provider that returns the
+// prompt, such as echo, has not judged.
 func repeatsExample(answer value.Value) bool {
 	if slices.ContainsFunc(answer.List(), repeatsExample) {
 		return true

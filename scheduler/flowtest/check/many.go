@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// anyItem stands for each item, of a step with for_each or of a list: parts[*], items[*].name.
+// anyItem means each item, of a step with for_each or of a list: parts[*], items[*].name.
 const anyItem = "[*]"
 
 // isMany reports whether the subject is one for each item: its matchers must hold for all of them.
@@ -23,7 +23,7 @@ func (s *parsedSubject) isMany() bool {
 // firstItem returns a path of a step with the first item in the place of each.
 func firstItem(step string) string { return strings.ReplaceAll(step, anyItem, "[0]") }
 
-// decideEach returns what the matchers found of each item: the worst, with the item that it is about. Without an item nothing was
+// decideEach returns the worst verdict of the matchers on the items, with its item. Without an item nothing was
 // checked, which is a fail.
 func (c *Check) decideEach(ctx context.Context, e *Evidence) (worst *verdict, values value.Value) {
 	items, failed := c.subject.expand(ctx, e)

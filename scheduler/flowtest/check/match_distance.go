@@ -24,7 +24,7 @@ type levenshteinWant struct {
 	Min *float64 `json:"min,omitempty" min:"0" max:"1" doc:"How alike they are at least: 1 is the same."`
 }
 
-// maxCompared bounds the characters of each text whose distance is computed: it takes their product.
+// maxCompared bounds the characters of each text in a distance: computing it costs the product of both lengths.
 const maxCompared = 20_000
 
 func buildLevenshtein(want levenshteinWant, a *argument) test {

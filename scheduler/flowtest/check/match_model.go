@@ -43,13 +43,13 @@ func buildJudge(want Judging, a *argument) test {
 	}
 }
 
-// question returns the question of the run; "" where there is none.
+// question returns the question of the run; "" if there is none.
 func (s *subject) question() string {
 	q, _ := s.of.Inputs.Get("question")
 	return textOf(q)
 }
 
-// unmetText tells what a judge found wrong.
+// unmetText says which criteria a judge found unmet.
 func unmetText(r *Ruling, isRubric bool) wording.Text {
 	if isRubric {
 		return wording.Say("%.1f of 10: %s", 10*r.Score, r.Criteria[0].Reason)
@@ -186,7 +186,7 @@ func (g *groundedAnswer) verdictOf(sources int, want groundedWant) *verdict {
 	return v.withScore(score)
 }
 
-// preferWant is another flow whose output is compared.
+// preferWant names another flow whose output is compared.
 type preferWant struct {
 	Over     string              `json:"over" min:"1" doc:"The other flow, as the test file names it under flows."`
 	Criteria []string            `json:"criteria" min:"1" doc:"What counts."`
@@ -221,7 +221,7 @@ func buildPrefer(want preferWant, a *argument) test {
 	}
 }
 
-// compare asks in both orders; where the answers disagree it is a tie.
+// compare asks in both orders; if the answers disagree it is a tie.
 func (w preferWant) compare(ctx context.Context, of *subject, own, other string) *verdict {
 	env, err := of.of.Services.judgeEnv(w.LLM.Text(), of.of.Language)
 	if err != nil {
@@ -322,7 +322,7 @@ func buildSimilar(want similarWant, a *argument) test {
 	}
 }
 
-// cosine returns the cosine of the angle between two vectors; 0 where one is 0, or they have different sizes.
+// cosine returns the cosine of the angle between two vectors; 0 if one is 0, or they have different sizes.
 func cosine(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0

@@ -13,9 +13,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// provenanceMatchers lists the matchers of what is in a prompt, where it comes from, and why. Of a step that sent
-// several prompts, includes, order and text look at the last one, which has the whole conversation; leaves_out,
-// tokens, confined look at all.
+// provenanceMatchers lists the matchers about the pieces of a prompt, their sources and their reasons. If a step
+// sent several prompts, includes, order and text look at the last one, which has the whole conversation;
+// leaves_out, tokens, confined look at all.
 func provenanceMatchers() []matcher {
 	on := []subjectKind{promptSubject}
 	return []matcher{
@@ -79,7 +79,7 @@ func buildIncludes(want includesWant, a *argument) test {
 	}
 }
 
-// absent tells that no such piece is in a prompt, and why, where it was left out.
+// absent says that no such piece is in a prompt, and why, if it was left out.
 func (s selector) absent(e *explain.Explanation) *verdict {
 	for i := range e.LeftOut {
 		l := &e.LeftOut[i]
@@ -101,7 +101,7 @@ func (s selector) absent(e *explain.Explanation) *verdict {
 	return failed
 }
 
-// nearest names the piece that the selector probably means, or lists what there is of the kind.
+// nearest names the piece that the selector probably means, or lists the pieces of the kind.
 func (s selector) nearest(e *explain.Explanation) wording.Text {
 	var names, kinds []string
 	add := func(kind, name string) {
@@ -136,7 +136,7 @@ func distinct(names []string) (kept []string) {
 }
 
 func buildLeavesOut(want selector, a *argument) test {
-	if !checkPart(a, "", want) || !a.holds("/source", a.scope.knownNames().CheckInput(want.Source)) { // the name of what is left out may be a source too
+	if !checkPart(a, "", want) || !a.holds("/source", a.scope.knownNames().CheckInput(want.Source)) { // the name of a part that was left out may be a source too
 		return nil
 	}
 	because, ok := becauseOf(a)
@@ -160,7 +160,7 @@ func buildLeavesOut(want selector, a *argument) test {
 	}
 }
 
-// leftOutVerdict looks for what was left out, for the reason.
+// leftOutVerdict looks for a piece that was left out for the reason.
 func (s selector) leftOutVerdict(prompts []*explain.Explanation, because *reasonWant) *verdict {
 	var other *verdict
 	for _, e := range prompts {
@@ -230,14 +230,14 @@ func buildOrder(want []selector, a *argument) test {
 	return func(_ context.Context, of *subject) *verdict { return orderVerdict(want, of.lastPrompt()) }
 }
 
-// orderVerdict looks whether all pieces of each selector are before those of the next.
+// orderVerdict checks that all pieces of each selector are before the pieces of the next.
 func orderVerdict(want []selector, e *explain.Explanation) *verdict {
 	all := make([][]found, len(want))
 	for i, s := range want {
 		all[i] = s.find(e)
 		if len(all[i]) == 0 {
 			absent := s.absent(e)
-			absent.isUnfit = true // no order of what is not there holds, and none does not hold
+			absent.isUnfit = true // missing pieces have neither a right nor a wrong order
 			return cmp.Or(s.undecided(e, everywhere), absent)
 		}
 		if i == 0 {

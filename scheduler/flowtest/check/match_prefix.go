@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/explain"
 )
 
-// prefixWant is another case whose prompt begins in the same way.
+// prefixWant names another case whose prompt begins in the same way.
 type prefixWant struct {
 	With      string `json:"with" min:"1" doc:"The name of the other case."`
 	MinTokens int    `json:"min_tokens" min:"1" doc:"How many tokens both begin with at least."`
@@ -69,7 +69,8 @@ func (s *subject) otherPrompt(ctx context.Context, need Need) (*subject, *verdic
 	return same, nil
 }
 
-// headDifference tells in what the prompts of two pieces of evidence differ before their messages; "" where they do not.
+// headDifference describes how the prompts of two pieces of evidence differ before their messages; "" if they do
+// not.
 func headDifference(e, other *Evidence, prompt, otherPrompt *explain.Explanation) wording.Text {
 	if e.Provider != other.Provider {
 		return wording.Say("the provider is %s, not %s", e.Provider, other.Provider)
@@ -77,7 +78,7 @@ func headDifference(e, other *Evidence, prompt, otherPrompt *explain.Explanation
 	return requestDifference(e.lastRequest(prompt.Step), other.lastRequest(otherPrompt.Step))
 }
 
-// requestDifference tells in what a request is not as another before its messages; "" where it is.
+// requestDifference describes how a request differs from another before its messages; "" if it does not.
 func requestDifference(r, other *llm.Request) wording.Text {
 	if r.Model != other.Model {
 		return wording.Say("the model is %q, not %q", r.Model, other.Model)
@@ -98,7 +99,8 @@ func requestDifference(r, other *llm.Request) wording.Text {
 	return wording.Text{}
 }
 
-// nameOfTool returns the name in the definition of a tool, or its type where it has none, as tools that the provider runs.
+// nameOfTool returns the name in the definition of a tool, or its type if it has none, for example a tool that the
+// provider runs.
 func nameOfTool(definition json.RawMessage) string {
 	v, err := value.ParseJSON(definition)
 	if err != nil {

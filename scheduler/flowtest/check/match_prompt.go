@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// tokensWant bounds what a prompt, or its pieces of a kind, costs.
+// tokensWant bounds the tokens of a prompt, or of its pieces of a kind.
 type tokensWant struct {
 	Of    selector `json:"of,omitzero" doc:"The pieces that count. Default: the whole prompt."`
 	Min   *int     `json:"min,omitempty" min:"0" doc:"How many tokens it has at least."`
@@ -67,7 +67,7 @@ func buildPromptTokens(want tokensWant, a *argument) test {
 	}
 }
 
-// verdictOf returns a fail where a prompt is out of the bounds, an error where it may be, else nil.
+// verdictOf returns a fail if a prompt is out of the bounds, an error if it may be, else nil.
 func (w tokensWant) verdictOf(e *explain.Explanation) *verdict {
 	if w.Of.isEmpty() {
 		return w.outOfBounds(e, wording.Say("the prompt"), e.Total)
@@ -90,7 +90,7 @@ func (w tokensWant) verdictOf(e *explain.Explanation) *verdict {
 	return nil
 }
 
-// tokensOf returns what pieces cost.
+// tokensOf returns the tokens of pieces.
 func tokensOf(pieces []found) (tokens int) {
 	for _, f := range pieces {
 		tokens += f.piece.Tokens
@@ -98,7 +98,7 @@ func tokensOf(pieces []found) (tokens int) {
 	return tokens
 }
 
-// outOfBounds returns a fail where tokens of a prompt are out of the bounds, else nil.
+// outOfBounds returns a fail if tokens of a prompt are out of the bounds, else nil.
 func (w tokensWant) outOfBounds(e *explain.Explanation, name wording.Text, tokens int) *verdict {
 	share := float64(tokens) / float64(max(e.Tokens, 1))
 	switch {
@@ -164,7 +164,7 @@ func buildSourcedText(want string, a *argument) test {
 	}
 }
 
-// occurrences lists where a text stands in another.
+// occurrences lists the offsets at which a text occurs in another.
 func occurrences(in, text string) (starts []int) {
 	for from := 0; ; {
 		i := strings.Index(in[from:], text)
@@ -176,8 +176,8 @@ func occurrences(in, text string) (starts []int) {
 	}
 }
 
-// elsewhere returns the first piece in the bytes [start, end) of a message that the selector does not cover, and the first
-// that it may cover; nil where there is none.
+// elsewhere returns the first piece in the bytes [start, end) of a message that the selector does not cover, and
+// the first that it may cover; nil if there is none.
 func (s selector) elsewhere(e *explain.Explanation, message, start, end int) (wrong, possible *found) {
 	for _, f := range piecesOf(e) {
 		overlaps := f.message == message && f.start < end && f.start+len(f.piece.Text) > start
@@ -192,7 +192,7 @@ func (s selector) elsewhere(e *explain.Explanation, message, start, end int) (wr
 	return nil, possible
 }
 
-// confinedWant is a source, and the roles whose messages may have it.
+// confinedWant is a source, and the roles whose messages may contain its text.
 type confinedWant struct {
 	Source        string   `json:"source" min:"1" doc:"Where the text comes from: inputs.question, inputs.*, a file, a step, the name of a tool, or http, tool, model, memory, user."`
 	Roles         []string `json:"roles" doc:"The roles whose messages may have it; tools stands for the definitions of tools."`

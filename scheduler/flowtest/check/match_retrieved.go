@@ -74,8 +74,8 @@ func (a *argument) memoriesIn(relevant value.Value) (all []Memory) {
 	return all
 }
 
-// givenMemories returns the memories that the matcher names with what is known before anything runs: the row and the inputs. What
-// cannot be rendered is told when the check is evaluated.
+// givenMemories returns the memories that the matcher names with values known before the run: the row and the
+// inputs. Values that cannot be rendered are reported when the check is evaluated.
 func (m *parsedMatcher) givenMemories(row, inputs value.Value) []Memory {
 	relevant, ok := m.beside[keyRelevant]
 	if !ok || m.test != nil || !relevant.namesOnly(nameRow, nameInputs) {
@@ -90,7 +90,7 @@ func (m *parsedMatcher) givenMemories(row, inputs value.Value) []Memory {
 	return arg.memoriesIn(v)
 }
 
-// atWant is a share of what is looked for among the first k.
+// atWant is the share of relevant ids among the first k.
 type atWant struct {
 	K   int     `json:"k,omitempty" min:"1" doc:"How many of the first are looked at. Default: all."`
 	Min float64 `json:"min" default:"1" min:"0" max:"1" doc:"What the figure must be at least."`
@@ -158,8 +158,8 @@ func buildNDCG(want atWant, a *argument) test {
 	return scoreTest("ndcg", want.Min, func(of *subject) float64 { return ndcg(first(of.ids, want.K), relevant, want.K) })
 }
 
-// ndcg returns the normalised discounted cumulative gain of a list, whose best is cut at k as well. An id that
-// was found twice counts once.
+// ndcg returns the normalised discounted cumulative gain of a list, whose best is cut at k as well. An id that was
+// found twice counts once.
 func ndcg(ids []string, gains relevantWant, k int) float64 {
 	sum, seen := 0.0, map[string]bool{}
 	for i, id := range ids {

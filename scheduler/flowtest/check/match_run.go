@@ -32,8 +32,8 @@ func runMatchers() []matcher {
 	}
 }
 
-// expectsEnd reports whether a matcher of the run is about such an end. An expression is if it names what tells of it, or the run as
-// a whole.
+// expectsEnd reports whether a matcher of the run is about such an end. An expression is if it uses a name that
+// depends on the end, or the run as a whole.
 func (m *parsedMatcher) expectsEnd(end End) bool {
 	told := map[journal.RunStatus]string{journal.RunFailed: "error", journal.RunCancelled: "error", journal.RunWaiting: "waiting"}[end.State]
 	switch m.name {
@@ -182,8 +182,8 @@ func buildRunWarnings(want countWant, a *argument) test {
 // maxWarnings bounds how many warnings a message names.
 const maxWarnings = 3
 
-// listWarnings returns what steps have warned of, as a hint: by step and item, as those that run side by side end in any
-// order.
+// listWarnings returns the warnings of steps, as a hint: sorted by step and item, because steps that run side by
+// side end in any order.
 func listWarnings(events []*journal.Event) wording.Text {
 	slices.SortStableFunc(events, func(a, b *journal.Event) int {
 		itemA, itemB := -1, -1
@@ -255,7 +255,7 @@ func (e *Evidence) hasAskedModel() bool {
 	return false
 }
 
-// noteUnasked adds to a pass on what models take that none was asked.
+// noteUnasked adds to a pass about the use of models a note that none was asked.
 func (e *Evidence) noteUnasked(v *verdict) *verdict {
 	if v.outcome == result.Pass && e.Record.Usage.Total() == 0 {
 		return v.withNote("no model was asked")

@@ -33,7 +33,7 @@ func TestRunsThatStop(t *testing.T) {
 	`)
 }
 
-// What a run has survived is a warning: a step, an item, a tool that has failed.
+// A failure that a run has survived is a warning: of a step, an item, a tool.
 func TestSurvivedFailuresAreWarnings(t *testing.T) {
 	e := runText(t, `
 steps:

@@ -15,14 +15,14 @@ import (
 	"github.com/callnode/scheduler/scheduler/explain"
 )
 
-// snapshotMatchers lists the matcher that compares with what was kept.
+// snapshotMatchers lists the matcher that compares with kept snapshots.
 func snapshotMatchers() []matcher {
 	m := define("snapshot", wording.Text{En: "The subject is as it was when it was kept with --update: of a prompt, texts and sources, and what is sent beside them. The value names the snapshot.", Zh: "对象与用 --update 保存时相同；提示词比较文本、来源，以及随之发送的其他内容。值为快照的名称。"}, textSubjects, buildSnapshot)
 	m.cannotNegate, m.takesName = true, true
 	return []matcher{m}
 }
 
-// snapshotWant is the name of the snapshot; "" for that of the subject.
+// snapshotWant is the name of the snapshot; "" for the subject's own name.
 type snapshotWant struct{ name string }
 
 // JSONSchema returns the schema of a name, and of true.
@@ -71,7 +71,7 @@ func buildSnapshot(want snapshotWant, a *argument) test {
 	}
 }
 
-// snapshotText returns what a snapshot keeps of the subject.
+// snapshotText returns the text that a snapshot keeps of the subject.
 func (s *subject) snapshotText() string {
 	if s.kind != promptSubject {
 		return strings.Join(linesOf(s.value), "\n") + "\n"
@@ -91,7 +91,7 @@ func (s *subject) snapshotText() string {
 	return b.String()
 }
 
-// requestText returns what a snapshot keeps of what is sent beside the messages of a prompt: temperature, tools and their like.
+// requestText returns the snapshot of the request around the messages of a prompt: temperature, tools and so on.
 func (s *subject) requestText(e *explain.Explanation) string {
 	var b strings.Builder
 	b.WriteString("[request]\n")
@@ -105,8 +105,9 @@ func (s *subject) requestText(e *explain.Explanation) string {
 	return b.String()
 }
 
-// appendPrompt writes a prompt as a snapshot has it: each message with its pieces, each of these with its
-// source and text, then what is sent beside them, and what was left out and why. Positions in files are not in it: they change with every edit.
+// appendPrompt writes a prompt for a snapshot: each message with its pieces, each of these with its source and
+// text, then the request around them, and the parts that were left out with their reasons. Positions in files are
+// left out: they change with every edit.
 func (e *Evidence) appendPrompt(b *strings.Builder, p *explain.Explanation) {
 	folder := ""
 	if e.Flow != nil {

@@ -30,7 +30,7 @@ func textMatchers() []matcher {
 // foldKey is the key that makes matchers of texts take upper and lower case as the same.
 func foldKey() modifier { return modifier{"fold", schema.MustFor[bool]()} }
 
-// foldOf reads the key fold, and returns what texts are compared as.
+// foldOf reads the key fold, and returns the function that folds texts before they are compared.
 func foldOf(a *argument) (func(string) string, bool) {
 	other, ok := a.take("fold")
 	if !ok {
@@ -104,8 +104,8 @@ func containsTest(a *argument, want []string, all bool) test {
 	}
 }
 
-// located adds to a verdict where a text stands that was found: the message of the prompt and the piece, or the text around it. That is
-// told if the check is under not.
+// located adds the place of a found text to a verdict: the message of the prompt and the piece, or the text around
+// it. It is shown if the check is under not.
 func (s *subject) located(v *verdict, text string, fold func(string) string) *verdict {
 	if s.kind != promptSubject {
 		v.message = wording.Say("%q is in %q", value.Truncate(text, maxShown), value.Truncate(s.asText(), maxShown))

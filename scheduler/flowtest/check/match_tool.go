@@ -34,7 +34,7 @@ func (s *subject) toolNames(ran bool) (names []string) {
 	return names
 }
 
-// usedText tells what was used, and what was asked for and not run.
+// usedText lists the tools that were used, and the ones that were asked for and not run.
 func (s *subject) usedText() wording.Text {
 	used, notRun := s.toolNames(true), s.toolNames(false)
 	text := wording.Say("no tool was used")
@@ -106,8 +106,8 @@ func buildNoneOf(want []string, a *argument) test {
 	}
 }
 
-// misspeltTool returns an error for a name that is nearly that of a tool of the step: that nothing of that name was used tells
-// nothing. nil: none is.
+// misspeltTool returns an error for a name that is nearly the name of a tool of the step, because such a name is
+// never used; nil if there is no such name.
 func (s *subject) misspeltTool(want []string) *verdict {
 	known, isWhole := s.offeredTools()
 	if i := indexOfMisspelt(want, known); isWhole && i >= 0 {
@@ -127,7 +127,7 @@ func (s *subject) noteUnknownTool(v *verdict, want []string) *verdict {
 	return v
 }
 
-// checkTools reports a name that is nearly that of a tool of the step, where the flows name all of its tools.
+// checkTools reports a name that is nearly the name of a tool of the step, if the flows name all of its tools.
 func checkTools(a *argument, names []string) bool {
 	known, isWhole := a.scope.toolsOf(a.subject.step)
 	i := indexOfMisspelt(names, known)
@@ -142,12 +142,13 @@ func checkTools(a *argument, names []string) bool {
 	return false
 }
 
-// indexOfMisspelt returns the index of the first name that is not known but nearly equal to a known one; -1 if there is none.
+// indexOfMisspelt returns the index of the first name that is not known but nearly equal to a known one; -1 if
+// there is none.
 func indexOfMisspelt(names, known []string) int {
 	return slices.IndexFunc(names, func(name string) bool { return !slices.Contains(known, name) && value.Nearest(name, known) != "" })
 }
 
-// toolsOf lists the tools of a step in the flows; isWhole is false where there may be others.
+// toolsOf lists the tools of a step in the flows; isWhole is false if there may be others.
 func (s *Scope) toolsOf(id string) (names []string, isWhole bool) {
 	isWhole = len(s.Flows) > 0
 	for _, f := range s.Flows {
@@ -161,7 +162,7 @@ func (s *Scope) toolsOf(id string) (names []string, isWhole bool) {
 	return names, isWhole
 }
 
-// stepAt returns the step of a flow, or of a flow in it, that an id names; nil where it is only known in a run.
+// stepAt returns the step of a flow, or of a flow in it, that an id names; nil if it is only known in a run.
 func stepAt(f *flow.Flow, id string) *flow.Step {
 	segment, rest, isInside := strings.Cut(firstItem(id), "/")
 	name, _ := journal.SplitPath(segment)

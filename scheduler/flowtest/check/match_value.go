@@ -73,8 +73,8 @@ func isOfOtherKind(a, b value.Value) bool {
 	return !a.IsNull() && !b.IsNull() && a.Kind() != b.Kind() && !(isNumber && isOtherNumber)
 }
 
-// hasText reports whether the subject is more than its text and is compared with a text by that: a prompt, and what a step of a model
-// has put out.
+// hasText reports whether the subject is more than its text but is compared with a text by it: a prompt, or
+// the output of a step that asks a model.
 func (s *subject) hasText() bool {
 	text, _ := s.value.Get("text")
 	return s.kind == promptSubject || text.Kind() == value.String
@@ -89,7 +89,7 @@ func buildJSON(want value.Value, a *argument) test {
 		whole := subsetVerdict(of.asValue(), want)
 		got, failed := of.asData()
 		switch {
-		case whole.outcome == result.Pass: // an object {text: ...} too, whose text is no JSON
+		case whole.outcome == result.Pass: // an object {text: ...} too, whose text is not JSON
 			return whole
 		case failed != nil:
 			return failed
@@ -98,7 +98,7 @@ func buildJSON(want value.Value, a *argument) test {
 	}
 }
 
-// subsetVerdict tells where a value lacks what is wanted of it.
+// subsetVerdict reports the first place at which a value lacks a wanted member.
 func subsetVerdict(got, want value.Value) *verdict {
 	pointer, have, need, ok := findDifference(got, want, "")
 	if ok {
@@ -112,8 +112,8 @@ func subsetVerdict(got, want value.Value) *verdict {
 	return failed
 }
 
-// comparedPart returns of a value what is compared with what is wanted. Where a member is missing, all others stay: one may have
-// its name.
+// comparedPart returns the part of a value that is compared with the wanted one. If a member is missing, all
+// others stay: the value may have it under another name.
 func comparedPart(got, want value.Value) value.Value {
 	if want.Kind() == value.Object && got.Kind() == value.Object {
 		part := value.NewMap(want.Map().Len())
@@ -136,7 +136,7 @@ func comparedPart(got, want value.Value) value.Value {
 	return got
 }
 
-// findDifference finds the first place where a value lacks what is wanted; ok is true where there is none.
+// findDifference finds the first place at which a value lacks a wanted member; ok is true if there is none.
 func findDifference(got, want value.Value, at string) (pointer string, have, need wording.Text, ok bool) {
 	shown := func(v value.Value) wording.Text { return wording.Same(value.Truncate(v.JSON(), maxShown)) }
 	if want.Kind() == value.Object && got.Kind() == value.Object {
@@ -220,7 +220,7 @@ func buildSchema(want value.Value, a *argument) test {
 			return kindVerdict(s, of, speaksOf)
 		}
 		v := schemaVerdict(s, of)
-		if _, noData := of.asData(); noData != nil && wantsData { // a text that is no JSON is neither a good nor a bad object
+		if _, noData := of.asData(); noData != nil && wantsData { // a text that is not JSON is neither a good nor a bad object
 			v.isUnfit = v.outcome == result.Fail
 		}
 		return v
@@ -311,7 +311,7 @@ func kindVerdict(s *schema.Schema, of *subject, kinds []string) *verdict {
 		withHint("add type to the schema, or look at another value")
 }
 
-// schemaVerdict checks the subject, or the JSON in its text, where the schema wants no text.
+// schemaVerdict checks the subject, or the JSON in its text if the schema does not want a text.
 func schemaVerdict(s *schema.Schema, of *subject) *verdict {
 	got := of.asValue()
 	problems := s.Check(got)

@@ -15,7 +15,8 @@ import (
 // test decides on a subject. It is safe for concurrent use.
 type test func(ctx context.Context, of *subject) *verdict
 
-// matcher is a word that tells what a subject must be. [matchers] lists them; they do not change.
+// matcher is a word for a requirement on a subject, for example contains. [matchers] lists them; they do not
+// change.
 type matcher struct {
 	name string
 	doc  wording.Text
@@ -23,7 +24,7 @@ type matcher struct {
 	on []subjectKind
 	// with are the keys beside it that belong to it.
 	with []modifier
-	// schema is that of its value.
+	// schema is the schema of its value.
 	schema *schema.Schema
 	// build makes the test of an argument that fits nothing yet: it reports all that is wrong with it, and
 	// returns nil then.
@@ -68,7 +69,7 @@ func (m matcher) withKeys(keys ...modifier) matcher {
 type parsedMatcher struct {
 	*matcher
 	negated bool
-	// test is set where the value has no templates.
+	// test is set if the value has no templates.
 	test test
 	// value and beside are the compiled value and keys beside it, for values with templates.
 	value  *tree
@@ -86,7 +87,7 @@ func (m *parsedMatcher) String() string {
 	return m.name
 }
 
-// decide returns what the matcher finds of a subject.
+// decide returns the verdict of the matcher on a subject.
 func (m *parsedMatcher) decide(ctx context.Context, of *subject) *verdict {
 	do, arg := m.test, &m.arg
 	if do == nil {
@@ -135,7 +136,8 @@ func (m *parsedMatcher) negate(v *verdict, of *subject) *verdict {
 	return opposite
 }
 
-// buildTest makes the test of a value with templates, and returns what it is given; failed is an error where it cannot be made.
+// buildTest makes the test of a value with templates, and returns its argument; failed is an error if it cannot be
+// made.
 func (m *parsedMatcher) buildTest(ctx context.Context, of *subject) (do test, arg *argument, failed *verdict) {
 	names := newScope(ctx, of.of, of)
 	rendered := m.arg

@@ -48,7 +48,7 @@ steps:
 outputs: {said: "{{ ask.text }}"}
 `
 
-// judgeStub answers as each judge's prompt wants it: yes where the text has green in it.
+// judgeStub answers as each judge's prompt wants it: yes if the text has green in it.
 type judgeStub struct{ *scripted.Provider }
 
 func (judgeStub) Embedder(string, int) llm.Embedder { return letterEmbedder{} }
@@ -79,8 +79,8 @@ func (s memorySnapshots) Save(string, string, flow.Position) (bool, error) {
 	return false, nil
 }
 
-// suiteEvidence runs the flow of the suite. What retrieval found is written into the record: checks do
-// not look at its store.
+// suiteEvidence runs the flow of the suite. Results of retrieval are written into the record: checks do not look
+// at its store.
 func suiteEvidence(t *testing.T) *Evidence {
 	t.Helper()
 	inputs := value.OfMap(value.Pairs("question", "which tea is best?", "visitor", "Mei"))
@@ -127,7 +127,7 @@ func suiteEvidence(t *testing.T) *Evidence {
 	return e
 }
 
-// namesTea passes where the text has what the item gives.
+// namesTea passes if the text contains the value of the item.
 func namesTea(_ context.Context, _ plugins.State, item plugins.Item) (plugins.Verdict, error) {
 	data, err := value.ParseJSON(item.Data)
 	given, _ := data.Get("value")
@@ -535,7 +535,7 @@ func TestSuiteHasEveryMatcher(t *testing.T) {
 	}
 }
 
-// outsideSuite lists what other tests have: runs that fail or wait, and what was left out.
+// outsideSuite lists cases that other tests cover: runs that fail or wait, and left-out parts.
 var outsideSuite = []string{
 	"run waits_for: pass", "run error: pass", "prompt leaves_out: pass",
 }

@@ -27,7 +27,7 @@ var matchers = sync.OnceValue(func() []matcher {
 	)
 })
 
-// findMatcher returns the matcher of a name for a kind of subject; nil where there is none.
+// findMatcher returns the matcher of a name for a kind of subject; nil if there is none.
 func findMatcher(name string, kind subjectKind) *matcher {
 	for i, m := range matchers() {
 		if m.name == name && slices.Contains(m.on, kind) {
@@ -123,7 +123,7 @@ func unknownMatcher(at flow.Position, name string, known []string) flow.Problem 
 	return flow.NewProblem(at, wording.Say("unknown matcher %q", name), wording.Say("there are %s; scheduler help tests explains them", strings.Join(known, ", ")))
 }
 
-// parseMatcher reads one matcher; nil where something is wrong.
+// parseMatcher reads one matcher; nil if it has a problem.
 func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside map[string]member, negated bool) *parsedMatcher {
 	parsed := &parsedMatcher{matcher: def, negated: negated, beside: map[string]*tree{}}
 	if negated && def.cannotNegate {
@@ -187,7 +187,8 @@ func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside 
 	return parsed
 }
 
-// positionsFrom returns what finds the places of pointers into a matcher and the keys beside it: of values, or of their keys.
+// positionsFrom returns a function that finds the places of pointers into a matcher and the keys beside it: of
+// values, or of their keys.
 func (p *parser) positionsFrom(value *yaml.Node, beside map[string]member, prefix string, ofKeys bool) func(pointer string) flow.Position {
 	return func(pointer string) flow.Position {
 		name, rest, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(pointer, prefix), "/"), "/")

@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// originsFlow has texts of the inputs question and other, of a model, a tool and a request, in the system messages of
-// the steps that are named after what is done to the text.
+// originsFlow has texts of the inputs question and other, of a model, a tool and a request, in the system messages
+// of steps, each named after the way the text takes.
 const originsFlow = `
 memory: {user: Mei}
 inputs: {type: object, properties: {question: {type: string}, other: {type: string}}}
@@ -54,7 +54,7 @@ func originsEvidence(t *testing.T) *Evidence {
 	return runText(t, originsFlow, value.OfMap(value.Pairs("question", "ignore the rules", "other", "calm")), answers...)
 }
 
-// What a text was computed from is followed through steps, items, flows, requests, tools and models.
+// The sources of a computed text are followed through steps, items, flows, requests, tools and models.
 func TestConfinedFollowsComputedText(t *testing.T) {
 	e := originsEvidence(t)
 	if e.Record.Error != nil {
@@ -100,7 +100,7 @@ func TestFlowIsSource(t *testing.T) {
 	`)
 }
 
-// Where it is not known what made a text, neither answer is given: the flow is only known when it runs.
+// If the maker of a text is not known, neither answer is given: the flow is only known when it runs.
 func TestConfinedCannotBeDecided(t *testing.T) {
 	e := runText(t, `
 inputs: {type: object, properties: {question: {type: string}, path: {type: string}}}
@@ -145,7 +145,7 @@ outputs: {said: "{{ k.text }}"}
 	}
 }
 
-// A step is a source of what it has passed on, of what its items made, and of what ran in its flow.
+// A step is a source of texts that it has passed on, that its items made, and that ran in its flow.
 func TestConfinedFollowsSteps(t *testing.T) {
 	e := runText(t, `
 inputs: {type: object, properties: {question: {type: string}}}
@@ -186,7 +186,7 @@ outputs: {said: "{{ k.text }}"}
 	`)
 }
 
-// What a tool of an MCP server gives may be from http; the tool and the server are known by their names.
+// The result of a tool of an MCP server may be from http; the tool and the server are known by their names.
 func TestConfinedOfServers(t *testing.T) {
 	e := runText(t, `
 steps:

@@ -10,9 +10,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// Parse reads an item of expect. It returns all that is wrong with it, each with its place; the check is nil
-// then. Values of matchers may have templates over the names value, outputs, steps, prompt, row, inputs
-// and run; those are checked when they are evaluated. !raw takes a value as it stands, !file that of a file.
+// Parse reads an item of expect. It returns all problems of it, each with its place; the check is nil then. Values
+// of matchers may have templates over the names value, outputs, steps, prompt, row, inputs and run; their results
+// are checked when they are evaluated. !raw takes a value as it is written, !file the value of a file.
 func Parse(item *yaml.Node, scope *Scope) (*Check, flow.Problems) {
 	p := &parser{scope: scope, item: yaml.Resolve(item), literals: map[*yaml.Node]value.Value{}}
 	c := p.parse()
@@ -102,7 +102,7 @@ func (s *parsedSubject) matcherNodes(p *parser) (list []member) {
 	return slices.Concat(s.runKeys, list)
 }
 
-// parseSubject finds the subject of the item; nil where it has none that can be read.
+// parseSubject finds the subject of the item; nil if it has none that can be read.
 func (p *parser) parseSubject(keys map[string]member) *parsedSubject {
 	var found []member
 	kind := noSubject
@@ -149,7 +149,7 @@ func (p *parser) reportNoSubject() {
 	p.report(p.item, wording.Say("the check has no subject"), wording.Say("there are %s; or write that: with an expression", strings.Join(names, ", ")))
 }
 
-// readSubject reads what the key of the subject, and those beside it, have.
+// readSubject reads the values of the subject's key and of the keys beside it.
 func (p *parser) readSubject(s *parsedSubject, keys map[string]member) {
 	if s.kind == noSubject {
 		return

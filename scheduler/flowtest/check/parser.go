@@ -17,21 +17,19 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/files"
 )
 
-// Scope is where an item is parsed: what it may name. The reader of a test file makes it; it is only read.
+// Scope holds the names that an item may use. The reader of a test file makes it; it is only read.
 type Scope struct {
 	// File is the test file as positions show it, Dir the folder that !file starts from; "" allows
 	// no files.
 	File, Dir string
-	// Root is that of the project, see [files.Folder].
+	// Root is the root of the project, see [files.Folder].
 	Root string
-	// At returns the place of a byte of the text of a scalar, or of any node with 0; nil: that of
-	// the node.
+	// At returns the place of a byte of the text of a scalar, or of any node with 0; nil: the place of the node.
 	At func(n *yaml.Node, offset int) flow.Position
 	// Flows are those that the case may run: each must have the steps that the item names. Without any,
 	// steps are not looked at.
 	Flows []*flow.Flow
-	// Cases are the names of the cases of the file, Columns those of the dataset; nil: they are
-	// not looked at.
+	// Cases are the names of the cases of the file, Columns the columns of the dataset; nil: they are not checked.
 	Cases   []string
 	Columns []string
 	// PluginChecks are the names of the checks of plugins.
@@ -43,7 +41,7 @@ type Scope struct {
 	names *naming.Names // set by once
 }
 
-// stepIDs lists the steps that all flows have; nil where flows are not known.
+// stepIDs lists the steps that all flows have; nil if flows are not known.
 func (s *Scope) stepIDs() (ids []string) {
 	if len(s.Flows) == 0 {
 		return nil
@@ -98,7 +96,7 @@ func (p *parser) text(keys map[string]member, key string) string {
 	return text
 }
 
-// readValues takes the tags !raw and !file out of the item, and reports what no value can be made of.
+// readValues takes the tags !raw and !file out of the item, and reports the ones without a valid value.
 func (p *parser) readValues() bool {
 	p.readTags(p.item, 0)
 	if len(p.problems) > 0 {

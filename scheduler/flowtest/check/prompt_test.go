@@ -36,7 +36,7 @@ func TestProvenanceOfQuickstart(t *testing.T) {
 	`)
 }
 
-// The difference of a part of data does not show what was not asked for, but all where a name is missing.
+// The difference of a part of data leaves out members that were not asked for, but shows all if a name is missing.
 func TestDifferenceOfAPart(t *testing.T) {
 	got := value.OfMap(value.Pairs("a", value.Pairs("b", 1, "c", "not asked for"), "list", value.OfList(value.OfMap(value.Pairs("x", 1, "y", 2)))))
 	want := value.OfMap(value.Pairs("a", value.Pairs("b", 2), "list", value.OfList(value.OfMap(value.Pairs("x", 1)))))

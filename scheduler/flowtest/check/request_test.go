@@ -39,7 +39,8 @@ func runRequests(t *testing.T, before, after string) *Evidence {
 		scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "greet", Arguments: `{}`}}}, scripted.Answer{Text: "two"}, scripted.Answer{Text: "three"})
 }
 
-// What a step sends beside the messages is data, of each round; a step that sends nothing cannot be asked.
+// The request of a step without its messages is data, of each round; a step that sends nothing has no request to
+// check.
 func TestRequest(t *testing.T) {
 	e := runRequests(t, "", "")
 	e.Services.Mask = func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
@@ -79,7 +80,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A snapshot of a prompt has what is sent beside it: whatever of that changes is caught, in each round.
+// A snapshot of a prompt includes the request around it: any change of it is caught, in each round.
 func TestSnapshotOfRequests(t *testing.T) {
 	texts := func(e *Evidence) map[string]string {
 		all := map[string]string{}

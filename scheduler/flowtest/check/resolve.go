@@ -17,7 +17,7 @@ func (s *parsedSubject) resolve(ctx context.Context, e *Evidence) (of *subject, 
 	return of, of.find(ctx)
 }
 
-// find sets what the subject is in its evidence.
+// find sets the fields of the subject from its evidence.
 func (s *subject) find(ctx context.Context) *verdict {
 	switch s.kind {
 	case outputSubject:
@@ -56,7 +56,7 @@ func (s *subject) shownValue() value.Value {
 	return value.OfList(items...)
 }
 
-// asText returns the subject as matchers of text, judges and plugins see it: JSON where it is not a text.
+// asText returns the subject as matchers of text, judges and plugins see it: JSON if it is not a text.
 func (s *subject) asText() string {
 	switch s.kind { //nolint:exhaustive // the others are values
 	case promptSubject:

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/check/naming"
 )
 
-// selector names pieces of a prompt. What is "" does not matter.
+// selector names pieces of a prompt. Fields that are "" do not matter.
 type selector struct {
 	Kind   string `json:"kind,omitempty" doc:"What the piece is: file, preset, world_book, history, memory, skill, module, input, tool, model ..."`
 	Name   string `json:"name,omitempty" doc:"The name that --explain prints: an identifier, the name of an entry, a path. * stands for any text."`
@@ -76,8 +76,9 @@ func (s selector) coversLeftOut(l *explain.LeftOut) bool {
 	return kindFits && sourceFits && (s.Name == "" || naming.Matches(s.Name, l.Name))
 }
 
-// comesFrom reports whether a text, by its way, has a source in it: as a copy, or as what it was computed from. What a step
-// has passed on comes from it too; the last station is where the text is, and only counts where it has made or put it in.
+// comesFrom reports whether a text, by its way, has a source in it: as a copy, or as an input of its computation.
+// A text that a step has passed on comes from it too; the last station is the place of the text, and only counts
+// if it has made the text or put it in.
 func comesFrom(way []explain.Source, source string) bool {
 	for i := range way {
 		s := &way[i]
@@ -130,8 +131,8 @@ func isOrigin(s *explain.Source, source string) bool {
 	return isBelow(s.Name, source) || isStation(s, source)
 }
 
-// mayComeFrom reports whether a text, by its way, may come from a source, where no call says so: also from what the step that made it
-// has run inside itself, such as the rounds of an agent.
+// mayComeFrom reports whether a text, by its way, may come from a source although no call says so. For example, it
+// may come from something that the step ran inside itself, such as the rounds of an agent.
 func mayComeFrom(way []explain.Source, source string) bool {
 	if len(way) > 0 && way[0].Kind == explain.SourceStep {
 		step, inside := itemNumber.ReplaceAllString(way[0].Step, ""), itemNumber.ReplaceAllString(source, "")
@@ -149,7 +150,8 @@ func mayComeFrom(way []explain.Source, source string) bool {
 	return false
 }
 
-// mayCover reports whether a piece that is not one of those may be one all the same: it is not known where it comes from.
+// mayCover reports whether a piece that the selector does not cover may match all the same, because its sources
+// are not known.
 func (s selector) mayCover(p *explain.Piece) bool {
 	if s.Source == "" || p.Text == "" || comesFrom(p.Sources, s.Source) {
 		return false
@@ -167,8 +169,8 @@ func (s selector) findPossible(e *explain.Explanation) (all []found) {
 	return all
 }
 
-// undecided returns an error for the first piece that may be one of those and is in a message that counts; nil where there
-// is none.
+// undecided returns an error for the first piece that the selector may cover and that is in a message that counts;
+// nil if there is none.
 func (s selector) undecided(e *explain.Explanation, counts func(message int) bool) *verdict {
 	for _, f := range s.findPossible(e) {
 		if counts(f.message) {
@@ -178,7 +180,7 @@ func (s selector) undecided(e *explain.Explanation, counts func(message int) boo
 	return nil
 }
 
-// wayFrom tells the way of a piece from a source, and what a tool made it of.
+// wayFrom describes the way of a piece from a source, and the inputs from which a tool made it.
 func (f *found) wayFrom(source string) wording.Text {
 	way := f.piece.Way()
 	first := &f.piece.Sources[0]
@@ -211,7 +213,7 @@ func isStation(s *explain.Source, source string) bool {
 	return s.Kind == explain.SourcePart && (naming.Matches(source, s.Step) || naming.Matches(source, s.Part))
 }
 
-// isBelow reports whether a name is that of a source, of something in it, or of all that it is a part of.
+// isBelow reports whether a name is the name of a source, of something in it, or of a whole that it is a part of.
 func isBelow(name, source string) bool {
 	if name == "" {
 		return false
@@ -252,7 +254,7 @@ func (f *found) ref() pieceRef { return pieceOf(f.prompt, f.message, f.piece) }
 // role returns the role of its message.
 func (f *found) role() string { return roleAt(f.prompt, f.message) }
 
-// place returns where the piece is, as messages name it.
+// place returns the place of the piece, as messages name it.
 func (f *found) place() wording.Text { return placeText(f.prompt, f.message) }
 
 // piecesOf lists the pieces of a prompt, in order; those beside its messages are the last.
@@ -286,7 +288,7 @@ func (s selector) find(e *explain.Explanation) (all []found) {
 	return all
 }
 
-// checkSelector reports a selector that names every piece, or what no piece has.
+// checkSelector reports a selector that names every piece, or that no piece can match.
 func checkSelector(a *argument, below string, s selector) bool {
 	return checkPart(a, below, s) && a.holds(below+"/source", a.scope.knownNames().CheckSource(a.subject.step, s.Source))
 }
@@ -301,6 +303,6 @@ func checkPart(a *argument, below string, s selector) bool {
 	if !a.holds(below+"/kind", names.CheckKind(s.Kind)) {
 		return false
 	}
-	isContent := a.prefix != "" || below == "/of" // it passes where there is no such piece; others fail then, and say what there is
+	isContent := a.prefix != "" || below == "/of" // it passes if there is no such piece; others fail then, and list the pieces that exist
 	return !isContent || a.holds(below+"/name", names.CheckPiece(s.Kind, s.Name))
 }

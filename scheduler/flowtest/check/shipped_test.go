@@ -74,8 +74,8 @@ func foreignMutationsOf(t *testing.T, e *explain.Explanation) (all []mutation) {
 	return append(all, mutation{"added", "left out", more})
 }
 
-// The test file of the quickstart, which people copy, catches every single change of its prompt: the snapshot each, and the checks
-// by name those of roles, order, messages and reasons, and of the sources that they name.
+// The test file of the quickstart, which people copy, catches every single change of its prompt: the snapshot
+// catches each, and named checks catch changes of roles, order, messages, reasons and sources.
 func TestShippedChecksCatchEveryMutation(t *testing.T) {
 	e := quickstart(t)
 	prompts, err := e.Explain(context.Background(), "answer")

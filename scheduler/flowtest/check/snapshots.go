@@ -64,7 +64,7 @@ func (f *SnapshotFile) Load(name string) (text string, ok bool) {
 	return text, ok
 }
 
-// Save sets the text of a name, where snapshots are to be updated. [SnapshotFile.Close] writes it.
+// Save sets the text of a name, if snapshots are to be updated. [SnapshotFile.Close] writes it.
 func (f *SnapshotFile) Save(name, text string, at flow.Position) (saved bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,8 +110,7 @@ func (f *SnapshotFile) Unused() (names []string) {
 	return names
 }
 
-// Close writes what has changed, sorted by name. With prune, those that no check has asked for
-// are dropped.
+// Close writes the changes, sorted by name. With prune, it drops snapshots that no check has asked for.
 func (f *SnapshotFile) Close(prune bool) error {
 	unused := f.Unused()
 	f.mu.Lock()

@@ -79,7 +79,8 @@ Speak softly.
 A note.
 `
 
-// What no text can have is found when the file is read: it would be confined, not included and below its bound for ever.
+// A source that no text can have is found when the file is read: it would always be confined, not included and
+// below its bound.
 func TestMisspeltNames(t *testing.T) {
 	scope := loadScope(t, namesFlow)
 	for _, source := range []string{
@@ -145,8 +146,8 @@ func TestMisspeltNames(t *testing.T) {
 	}
 }
 
-// Where a call puts the question into a text of its own, the part is called so; where a tool is, the tool is meant. What other steps
-// do says nothing of a prompt: the question of the user is inputs.question there.
+// If a call puts the question into a text of its own, the part has that name; if there is a tool of the name, the
+// tool is meant. Other steps do not matter for a prompt: the question of the user is inputs.question there.
 func TestSourceQuestion(t *testing.T) {
 	const summary, choice = "{id: answer, call: summary, with: {text: a}}", "{id: answer, call: choice, with: {choices: [{branch: a, description: A}, {branch: b, description: B}]}}"
 	const chat = "{id: answer, call: chat, with: {user: hello}}"
@@ -184,7 +185,8 @@ func TestInputNamedLikePart(t *testing.T) {
 	}
 }
 
-// An input may be called as templates call what steps before gave: its name alone is not a source, unless a step has a call of that name.
+// An input may have a name that templates use for earlier outputs: the name alone is not a source, unless a step
+// has a call of that name.
 func TestInputNamedLikeScope(t *testing.T) {
 	const inputs = "inputs: {type: object, properties: {history: {type: array}, summary: {type: string}, facts: {type: array}}}\n"
 	scope := loadScope(t, inputs+"steps: [{id: answer, call: chat, with: {user: hello}}]\n")
@@ -237,7 +239,7 @@ steps:
 	expectProblem(t, scope, "{event: step.failed, step: 'after[1]', count: 0}", "no step")
 }
 
-// A star in a pattern also stands for a path in an input that may hold more.
+// A star in a pattern also matches a path in an input that may hold more.
 func TestPatternInsideOfInput(t *testing.T) {
 	scope := loadScope(t, "inputs: {type: object, properties: {order: {type: object}, name: {type: string}}}\nsteps: [{id: answer, call: chat, with: {user: hello}}]\n")
 	for _, source := range []string{"inputs.*town", "inputs.ord*town", "inputs.n*"} {
@@ -248,7 +250,7 @@ func TestPatternInsideOfInput(t *testing.T) {
 	expectProblem(t, scope, "{prompt: answer, confined: {source: 'inputs.nam*town', roles: [user]}}", `no input of the flow fits "nam*town"`)
 }
 
-// Where tools, steps or files are only known when the flow runs, only what is nearly a known name is refused.
+// If tools, steps or files are only known when the flow runs, only a name that is nearly a known one is refused.
 func TestNamesOnlyKnownInARun(t *testing.T) {
 	for name, steps := range map[string]string{
 		"flow":  `{id: sub, call: flow, with: {path: "{{ inputs.question }}"}}`,
@@ -286,8 +288,9 @@ outputs: {x: 1}
 	`)
 }
 
-// Below not, and as a share of the tokens, a name that no piece can have would never be noticed: it is reported, with the one that was
-// probably meant. Names that stand in the flow or its files, and those of what is computed, are left alone.
+// Under not, and in a share of the tokens, a name that no piece can have would never be noticed: it is reported,
+// with the one that was probably meant. Names that occur in the flow or its files, and computed names, are left
+// alone.
 func TestMisspeltNamesOfPieces(t *testing.T) {
 	const source = `
 inputs: {type: object, properties: {question: {type: string}, books: {type: array}}}

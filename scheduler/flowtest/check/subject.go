@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// subjectKind is what a check is about: the key of its item.
+// subjectKind is the kind of thing that a check is about: the key of its item.
 type subjectKind string
 
 // The subjects. An item with that alone has none.
@@ -62,7 +62,7 @@ func (k subjectKind) keys() []string {
 type parsedSubject struct {
 	kind subjectKind
 	text string // as the item names it
-	// step is the id of the step, path what is looked at below it, or below the outputs.
+	// step is the id of the step, path leads to a value below it, or below the outputs.
 	step string
 	path []string
 	// round is the round of an agent, from 1; 0 is not given.
@@ -84,15 +84,15 @@ func (s *parsedSubject) String() string {
 	return string(s.kind) + " " + s.text
 }
 
-// subject is what a check looks at in an evidence. Each evaluation makes its own.
+// subject is the thing in an evidence that a check looks at. Each evaluation makes its own.
 type subject struct {
 	*parsedSubject
 	of *Evidence
-	// value is that of an output or a step.
+	// value is the value of an output or a step.
 	value value.Value
 	// prompts are those that the check is about: one, or all that the step sent, oldest first.
 	prompts []*explain.Explanation
-	// sent are all prompts of the step, where the check is about one of a round.
+	// sent are all prompts of the step, if the check is about the prompt of one round.
 	sent   []*explain.Explanation
 	events []*journal.Event
 	uses   []toolUse
@@ -125,5 +125,5 @@ type toolUse struct {
 	isNotRun  bool // it was asked for, and refused, or could not be run
 }
 
-// args returns the arguments as a value; a text where they are not JSON.
+// args returns the arguments as a value; a text if they are not JSON.
 func (u toolUse) args() value.Value { return parsedOrText([]byte(u.arguments)) }

@@ -46,8 +46,8 @@ func (s *subject) resolveEvents() *verdict {
 	return nil
 }
 
-// eventsOf lists the events of a type, and of a step where it is not "". Those of step.warning are the warnings that a run
-// counts: of a step that failed and that the run went on after too.
+// eventsOf lists the events of a type, and of a step unless that is "". The events of step.warning are the
+// warnings that a run counts, which include failures of steps that the run survived.
 func eventsOf(e *Evidence, kind journal.EventType, step string) (found []*journal.Event) {
 	events := e.Events
 	if kind == journal.StepWarning {

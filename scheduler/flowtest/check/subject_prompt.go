@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// resolvePrompt finds the prompts of the step: that of a round, or all.
+// resolvePrompt finds the prompts of the step: the one of a round, or all.
 func (s *subject) resolvePrompt(ctx context.Context) *verdict {
 	prompts, err := s.of.Explain(ctx, s.step)
 	switch {
@@ -168,7 +168,7 @@ func placeText(e *explain.Explanation, message int) wording.Text {
 	return wording.Say("message %d of the role %s", message, e.Messages[message].Role)
 }
 
-// placeWant is where in a prompt a piece is.
+// placeWant is the place of a piece in a prompt.
 type placeWant struct {
 	Role    string `json:"role,omitempty" doc:"The role of its message."`
 	Message *int   `json:"message,omitempty" doc:"The index of its message, from 0; from the end, -1 is the last."`

@@ -29,7 +29,7 @@ func (p *parser) readRequest(s *parsedSubject, n *yaml.Node) {
 	}
 }
 
-// resolveRequest finds what the step sent with its prompt, or with that of a round.
+// resolveRequest finds the request of the step, or of one of its rounds.
 func (s *subject) resolveRequest(ctx context.Context) *verdict {
 	if failed := s.resolvePrompt(ctx); failed != nil {
 		return failed
@@ -44,7 +44,8 @@ func (s *subject) resolveRequest(ctx context.Context) *verdict {
 	return s.descend(requestValue(req, s.of.Services.mask), wording.Say("the request of %s", s.step))
 }
 
-// lastRequest returns what a step, or what ran inside one, has sent last; an empty request where it asked no model.
+// lastRequest returns the last request of a step, or of something run inside one; an empty request if it asked no
+// model.
 func (e *Evidence) lastRequest(path string) *llm.Request {
 	sent := e.Requests[path]
 	if len(sent) == 0 {
@@ -53,8 +54,8 @@ func (e *Evidence) lastRequest(path string) *llm.Request {
 	return sent[len(sent)-1]
 }
 
-// requestOf returns the request that one of the prompts of the step was sent with; nil where no model was asked. A step that began
-// again has prompts of its last attempt alone: the last requests are those of the prompts.
+// requestOf returns the request that one of the prompts of the step was sent with; nil if no model was asked. A
+// step that began again has prompts of its last attempt alone: the last requests belong to the prompts.
 func (s *subject) requestOf(p *explain.Explanation) *llm.Request {
 	sent, later, isSeen := s.of.Requests[p.Step], 0, false
 	for _, other := range s.sent {
@@ -69,7 +70,7 @@ func (s *subject) requestOf(p *explain.Explanation) *llm.Request {
 	return sent[len(sent)-1-later]
 }
 
-// requestValue returns what a request has beside its messages, by the names of its body; mask hides secrets in texts.
+// requestValue returns a request without its messages, by the names of its body; mask hides secrets in texts.
 func requestValue(req *llm.Request, mask func(text string) string) value.Value {
 	m := value.NewMap(0)
 	if req.Model != "" {

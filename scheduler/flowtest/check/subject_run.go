@@ -52,7 +52,7 @@ func runValue(e *Evidence) value.Value {
 	return value.OfMap(m)
 }
 
-// resolveTools lists what an agent, or a chat, has asked tools for, in order.
+// resolveTools lists the tool requests of an agent, or a chat, in order.
 func (s *subject) resolveTools() *verdict {
 	got := s.of.Record.Step(s.step)
 	if got == nil || got.State == journal.StepStatusSkipped {

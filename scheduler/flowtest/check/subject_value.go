@@ -28,8 +28,8 @@ func (p *parser) readOutputPath(s *parsedSubject, n *yaml.Node) {
 	}
 }
 
-// readStepPath reads a path into the output of a step: answer.text, each[3].name, outer/inner.text, or that of
-// a step and a JSON pointer: answer:/text.
+// readStepPath reads a path into the output of a step: answer.text, each[3].name, outer/inner.text, or a step and
+// a JSON pointer: answer:/text.
 func (p *parser) readStepPath(s *parsedSubject, n *yaml.Node) {
 	id, rest := cutStep(s.text)
 	path, ok := splitPath(rest)

@@ -49,8 +49,8 @@ func (e *expression) refs() []prompt.Ref {
 	return e.text.Refs()
 }
 
-// compileExpression compiles a text that is an expression, with or without its braces. It reports
-// what is wrong, and returns nil then.
+// compileExpression compiles a text that is an expression, with or without its braces. It reports problems, and
+// returns nil then.
 func (p *parser) compileExpression(n *yaml.Node) *expression {
 	n = yaml.Resolve(n)
 	if n.Kind != yaml.Scalar || strings.TrimSpace(n.Value) == "" {
@@ -107,8 +107,8 @@ func (p *parser) compileTemplate(n *yaml.Node, text string) *expression {
 	return &expression{text: t}
 }
 
-// source returns the text of a node that begins at a byte of it. In a text over several lines, places are
-// where it begins.
+// source returns the text of a node from a byte offset. In a text over several lines, every place is its
+// beginning.
 func (p *parser) source(n *yaml.Node, text string, offset int) prompt.Source {
 	return prompt.Source{File: p.scope.File, Text: text, At: func(at int) (line, col int) {
 		pos := p.positionIn(n, offset+at)
@@ -137,7 +137,7 @@ func (p *parser) checkRefs(n *yaml.Node, offset int, refs []prompt.Ref) {
 	}
 }
 
-// isOfSubject reports whether a name is that of the subject of a check.
+// isOfSubject reports whether a name refers to the subject of a check.
 func isOfSubject(ref prompt.Ref) bool { return ref.Path[0] == nameValue || ref.Path[0] == namePrompt }
 
 // reportSubjectName reports a name of the subject in a check that has no such subject: it would never be defined.
@@ -156,7 +156,7 @@ func (p *parser) reportSubjectName(at flow.Position, ref prompt.Ref) (isReported
 	return true
 }
 
-// knownBelow lists the members of a name that are known before anything runs; nil where they are not.
+// knownBelow lists the members of a name that are known before anything runs; nil if they are not.
 func (p *parser) knownBelow(name string) []string {
 	switch name {
 	case nameRow:
@@ -178,8 +178,8 @@ type tree struct {
 	members []*tree
 }
 
-// compileTree compiles the templates below a node; dynamic is false if it has no templates. What
-// is below a literal node is never a template.
+// compileTree compiles the templates below a node; dynamic is false if it has no templates. Texts below a literal
+// node are never templates.
 func (p *parser) compileTree(n *yaml.Node) (t *tree, dynamic bool) {
 	n = yaml.Resolve(n)
 	t = &tree{literal: p.literals[n]}

@@ -12,14 +12,14 @@ import (
 type modelReaders struct {
 	of     *Evidence
 	source string
-	// own is the step whose prompt is looked at: in the rounds of an agent its own answers are no news.
+	// own is the step whose prompt is checked: in the rounds of an agent its own answers are not new.
 	own string
 	// known tells of steps whether their models had read it; false also while that is found out.
 	known map[string]bool
 }
 
-// find returns a step whose model wrote the text of a way, or a part of it, and had read the source, itself or in what another model
-// wrote; "" if there is none.
+// find returns a step whose model wrote the text of a way, or a part of it, and had read the source, directly or
+// in the answer of another model; "" if there is none.
 func (r *modelReaders) find(ctx context.Context, way []explain.Source) (step string) {
 	for _, step := range modelSteps(way) {
 		isOwn := step == r.own || strings.HasPrefix(r.own, step+"/")
@@ -63,7 +63,7 @@ func (e *Evidence) itemsOf(step string) (ids []string) {
 	return itemIDs(got)
 }
 
-// modelSteps lists the steps whose models wrote a text or had a hand in it, by its way; none if no model did.
+// modelSteps lists the steps whose models wrote a text or contributed to it, by its way; none if no model did.
 func modelSteps(way []explain.Source) (steps []string) {
 	hasModel := false
 	visit := func(s *explain.Source) {

@@ -16,8 +16,8 @@ func useTool(name, arguments string) scripted.Answer {
 	return scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: name, Arguments: arguments}}}
 }
 
-// What a flow fixes of the parameters of a tool may be in what the tool gives, and is followed into the prompts of what it runs. A
-// prompt of a flow that is only known in the run is not taken for one without the source.
+// Parameters of a tool that a flow fixes may be in its result, and are followed into the prompts of the flows that
+// it runs. A prompt of a flow that is only known in the run does not count as one without the source.
 func TestConfinedFollowsTools(t *testing.T) {
 	e := runText(t, `
 inputs: {type: object, properties: {question: {type: string}, path: {type: string}}}
@@ -63,8 +63,8 @@ outputs: {said: "{{ k.text }}"}
 	`)
 }
 
-// What a tool has made its result of is followed through the flow and the calls that it ran: each result has the sources of its own use,
-// whatever the model calls the tool.
+// The sources of a tool's result are followed through the flow and the calls that it ran: each result has the
+// sources of its own use, whatever name the model uses for the tool.
 func TestConfinedFollowsResults(t *testing.T) {
 	e := runText(t, `
 inputs: {type: object, properties: {question: {type: string}, other: {type: string}}}
@@ -124,7 +124,7 @@ Ask Mei.
 	}
 }
 
-// An object of which a tool fixes some members comes from the model too, where that gave others.
+// An object with some members fixed by a tool comes from the model too, if that gave others.
 func TestConfinedOfObjectsFixedInPart(t *testing.T) {
 	e := runText(t, `
 steps:
@@ -147,7 +147,7 @@ outputs: {said: "{{ pick.text }}"}
 	`)
 }
 
-// What a tool has refused, and a result of a flow that failed, is not taken for a text without the source.
+// A refused request of a tool, and a result of a flow that failed, do not count as texts without the source.
 func TestConfinedOfFailedTools(t *testing.T) {
 	e := runText(t, `
 inputs: {type: object, properties: {question: {type: string}, other: {type: string}}}
@@ -220,8 +220,8 @@ outputs: {x: 1}
 	`)
 }
 
-// What a user writes is found in the calls of tools in given messages, in what extra adds to the request, between the modules of a
-// prompt, and in warnings that quote it.
+// A user's text is found in tool calls in given messages, in parameters that extra adds to the request, between
+// the modules of a prompt, and in warnings that quote it.
 func TestConfinedFollowsSideTexts(t *testing.T) {
 	e := runText(t, `
 inputs: {type: object, properties: {question: {type: string}, other: {type: string}}}
@@ -263,7 +263,7 @@ outputs: {x: 1}
 	`)
 }
 
-// Of two separators with the same text each is known where it is.
+// Two separators with the same text are told apart by their place.
 func TestConfinedOfEqualSeparators(t *testing.T) {
 	e := runText(t, `
 inputs: {type: object, properties: {question: {type: string}, other: {type: string}, third: {type: string}}}
@@ -285,7 +285,7 @@ outputs: {x: 1}
 	`)
 }
 
-// A text that is a secret stands nowhere in results, which have masks: that it is not found tells nothing.
+// A secret text never occurs in results, which are masked: not finding it proves nothing.
 func TestSecretsInChecks(t *testing.T) {
 	e := runText(t, `
 inputs: {type: object, properties: {question: {type: string}}}
@@ -306,8 +306,8 @@ outputs: {reply: "{{ answer.text }}"}
 	`)
 }
 
-// A tool that was refused, that there is none of, or whose arguments do not fit was asked for, and not used: of an agent that has
-// ended, and of one that has failed.
+// A tool that was refused, that does not exist, or whose arguments do not fit was asked for, and not used: by an
+// agent that has ended, and by one that has failed.
 func TestToolsThatDidNotRun(t *testing.T) {
 	const flow = `
 inputs: {type: object, properties: {question: {type: string}}}
@@ -370,8 +370,8 @@ func TestNameOfTool(t *testing.T) {
 	}
 }
 
-// What a tool of the workspace has read is the file that it opened: one whose path begins like that of the workspace, and a skill
-// whose file is written in small letters.
+// A tool of the workspace read the file that it opened: also a file whose path begins like the workspace's, and a
+// skill whose file name is in small letters.
 func TestConfinedFollowsReadFiles(t *testing.T) {
 	e := runText(t, `
 steps:

@@ -35,8 +35,8 @@ func (a *argument) isReached(below string, bound, most float64) bool {
 	return false
 }
 
-// canonical returns a path of names in the form that all ways to write it have: in a check of output: reply, value and outputs.reply are
-// one. A subject of many items has none, and value stands for each.
+// canonical returns one form of a path of names for all ways to write it: in a check of output: reply, value
+// and outputs.reply are the same. A subject of many items has no such form, and value means each.
 func (s *parsedSubject) canonical(path []string) []string {
 	if path[0] != nameValue || s.isMany() {
 		return path
@@ -217,8 +217,8 @@ func sampleTexts() []string {
 	}
 }
 
-// mockOf returns the step whose output a path leads to, itself or through an output of the flow that only passes it on, if that output is a
-// mock of the case; "" for anything else.
+// mockOf returns the step whose output a path leads to, directly or through an output of the flow that only passes
+// it on, if that output is a mock of the case; "" for anything else.
 func (e *Evidence) mockOf(path []string) (step string) {
 	path = e.sourceOf(path)
 	if len(path) < 2 || path[0] != nameSteps {
@@ -230,8 +230,8 @@ func (e *Evidence) mockOf(path []string) (step string) {
 	return path[1]
 }
 
-// givenNote returns that the expressions of a check without a subject look at nothing but what the case itself gives: mocks, inputs and
-// rows; zero if they do not.
+// givenNote returns a note if the expressions of a check without a subject only look at values that the case
+// itself gives: mocks, inputs and rows; zero if they do not.
 func (c *Check) givenNote(e *Evidence) (note wording.Text) {
 	for _, m := range c.matchers {
 		for _, ref := range m.refs {
@@ -249,7 +249,7 @@ func (c *Check) givenNote(e *Evidence) (note wording.Text) {
 	return note
 }
 
-// sourceOf returns the path of an output of the flow as that of the step which it only passes on; any other as it is.
+// sourceOf returns the path of an output that the flow only passes on as the path of the step; any other as it is.
 func (e *Evidence) sourceOf(path []string) []string {
 	if p, rest := e.outputAt(path); p != nil && p.Expr != nil {
 		if step, isPath := p.Expr.Path(); isPath {

@@ -163,7 +163,8 @@ func neverVacuous() map[string]string {
 	}
 }
 
-// Each matcher has an answer: the uses with which it cannot fail, each of which is reported, or the reason why there is none.
+// Each matcher has an entry: the uses with which it cannot fail, each of which is reported, or the reason why
+// there are no such uses.
 func TestVacuousUses(t *testing.T) {
 	scope := &Scope{File: "a.test.yaml", Flows: []*flow.Flow{suiteEvidence(t).Flow}}
 	answered := map[string]bool{}

@@ -28,7 +28,7 @@ func textOf(v value.Value) string {
 	return v.JSON()
 }
 
-// textMember returns a member that is a text; JSON of anything else, "" where it is missing.
+// textMember returns a member that is a text; JSON of anything else, "" if it is missing.
 func textMember(v value.Value, key string) string {
 	m, _ := v.Get(key)
 	return textOf(m)
@@ -72,8 +72,8 @@ func maskTexts(v value.Value, mask func(text string) string) value.Value {
 	return v
 }
 
-// diffValues shows what differs between what was wanted and what there is; "" for short values, which a
-// message shows whole.
+// diffValues shows the difference between the wanted and the actual value; "" for short values, which a message
+// shows whole.
 func diffValues(want, got value.Value) string {
 	a, b := linesOf(want), linesOf(got)
 	if len(a) < 2 && len(b) < 2 {
@@ -91,7 +91,7 @@ func linesOf(v value.Value) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// parsedOrText returns JSON as a value; a text where it is not JSON.
+// parsedOrText returns JSON as a value; a text if it is not JSON.
 func parsedOrText(raw []byte) value.Value {
 	v, err := value.ParseJSON(raw)
 	if err != nil {

@@ -29,7 +29,7 @@ func failOf(err error) *verdict {
 	return v
 }
 
-// verdict is what a matcher found of a subject.
+// verdict is the decision of a matcher on a subject.
 type verdict struct {
 	outcome       result.Outcome
 	score         *float64 // nil: 1 or 0
@@ -84,7 +84,7 @@ func (v *verdict) withScore(score float64) *verdict {
 	return v
 }
 
-// fill returns the result with what was found.
+// fill returns the result with the verdict in it.
 func (v *verdict) fill(found result.Check, language string) result.Check {
 	found.Outcome, found.Score, found.Judge = v.outcome, v.score, v.judge
 	if v.outcome == result.Pass { // its message is for not

@@ -2,7 +2,7 @@ package check
 
 import "github.com/callnode/scheduler/llm/value/wording"
 
-// The messages by their English formats: those of Parse, of subjects, of matchers.
+// Messages by their English formats, of Parse, of subjects, of matchers.
 var _ = wording.Add(wording.Catalog{
 	"!file %s leads out of the folder of the test file":                                "!file %s 指向测试文件所在目录之外",
 	"%q is not a JSON pointer":                                                         "%q 不是 JSON 指针",

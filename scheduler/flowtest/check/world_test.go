@@ -27,7 +27,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// runFlow runs the flow of a file, and returns what it has left.
+// runFlow runs the flow of a file, and returns its evidence.
 func runFlow(t *testing.T, path string, inputs value.Value, answers ...scripted.Answer) *Evidence {
 	t.Helper()
 	registry, err := builtin.Registry()
@@ -73,7 +73,7 @@ func searchServer() calls.Definition {
 	})
 }
 
-// runText runs a flow, with the files of an archive, and returns what it has left.
+// runText runs a flow, with the files of an archive, and returns its evidence.
 func runText(t *testing.T, source string, inputs value.Value, answers ...scripted.Answer) *Evidence {
 	t.Helper()
 	dir := t.TempDir()
@@ -160,8 +160,8 @@ func (fixedHTTP) Do(*http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// fixedMemory stands in for calls of the memory: memory-retrieve and memory-recent always find the same, memory-save
-// always has the same id. Of the dialogue before, the user's word is known.
+// fixedMemory replaces calls of the memory: memory-retrieve and memory-recent always find the same, memory-save
+// always has the same id. It knows the user's part of the dialogue before.
 type fixedMemory struct{ calls.Memory }
 
 func (fixedMemory) Exec(_ context.Context, use *scheduler.CallUse) iter.Seq2[calls.Chunk, error] {

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Problem is what is wrong with a name, and what to do about it.
+// Problem describes an error in a name, and its fix.
 type Problem struct{ Message, Hint wording.Text }
 
 // unknown returns the problem of a name that is not among those known.
@@ -37,8 +37,8 @@ func (n *Names) CheckKind(kind string) *Problem {
 	return unknown(wording.Say("there is no kind %q of pieces", kind), kind, known)
 }
 
-// CheckSource reports a source that no text in the prompt of a step can come from: an input that the flow does not declare, or what is
-// neither a word for sources, nor the name of a step, a tool, a call or a file.
+// CheckSource reports a source that no text in the prompt of a step can come from: an input that the flow does not
+// declare, or a name that is neither a word for sources, nor a step, a tool, a call or a file.
 func (n *Names) CheckSource(step, source string) *Problem {
 	if source == "" {
 		return nil
@@ -85,8 +85,8 @@ func (n *Names) CheckInput(source string) *Problem {
 	return unknown(wording.Say("the flow has no input %q", name), name, known)
 }
 
-// hasInputLike reports whether a pattern can be an input that a flow declares, or something in one that may hold more: there, a
-// star also stands for the path to it.
+// hasInputLike reports whether a pattern can be an input that a flow declares, or something in an input that may
+// hold more: there, a star also matches the path to it.
 func (n *Names) hasInputLike(pattern string) bool {
 	name := firstName(pattern)
 	start, _, _ := strings.Cut(name, "*")
@@ -108,8 +108,8 @@ func isScalar(declared value.Value) bool {
 	return isOne && name != "object" && name != "array"
 }
 
-// checkVariable reports a variable that no plugin declares, and what the schema of one does not have. Where plugins are not known,
-// only one that is nearly what the flows mention is reported: modules of prompts may have others.
+// checkVariable reports a variable that no plugin declares, or a member that its schema lacks. If plugins are not
+// known, it only reports a variable that is nearly one that the flows mention: modules of prompts may have others.
 func (n *Names) checkVariable(source string) *Problem {
 	variable, ok := strings.CutPrefix(source, "vars.")
 	if !ok {
@@ -130,7 +130,7 @@ func (n *Names) checkVariable(source string) *Problem {
 	return wrong
 }
 
-// variableSchema returns what a plugin declares of a variable; null where it declares nothing.
+// variableSchema returns the schema that a plugin declares for a variable; null if it declares none.
 func (n *Names) variableSchema(name string) value.Value {
 	resolver, _ := n.registry.Resolver(name)
 	described, ok := resolver.(interface{ Schema(name string) value.Value })
@@ -140,8 +140,8 @@ func (n *Names) variableSchema(name string) value.Value {
 	return described.Schema(name)
 }
 
-// checkMember reports what a source has below a name, and the schema of that has not: .city.nmae. What a schema leaves open is not
-// reported.
+// checkMember reports a member below a name that the schema lacks: .city.nmae. Members that a schema leaves open
+// are not reported.
 func checkMember(source string, declared value.Value, path string) *Problem {
 	for path != "" {
 		name, isMember := strings.CutPrefix(path, ".")
@@ -169,10 +169,11 @@ func isOpenSchema(declared value.Value) bool {
 	return !isBool || isAllowed
 }
 
-// openKinds are the kinds of pieces whose names calls make up, or that come from elsewhere.
+// openKinds are the kinds of pieces whose names calls invent, or take from outside the flow.
 var openKinds = []string{"heading", "separator", "history", "memory", "recalled", "session", "tool", "model", "user"}
 
-// CheckPiece reports the name of a piece of a kind that is nearly one that there is, and that stands nowhere in the flow and its files.
+// CheckPiece reports the name of a piece of a kind that is nearly a known one, and does not occur in the flow and
+// its files.
 func (n *Names) CheckPiece(kind, name string) *Problem {
 	isAny := name == "" || strings.Contains(name, "*") || slices.Contains(openKinds, kind)
 	if isAny || n.isOpen || n.has(name) {

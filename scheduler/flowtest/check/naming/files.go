@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/files"
 )
 
-// fileNames are the files that texts may come from. Those of the folders are listed when a name is first looked for that is
-// nothing else.
+// fileNames are the files that texts may come from. The files of the folders are listed when a name is first
+// looked for that matches nothing else.
 type fileNames struct {
 	folders []sourceFolder
 	names   []string
@@ -24,20 +24,21 @@ type fileNames struct {
 	isCut bool
 }
 
-// sourceFolder is a folder of files, and how a flow names it; "" where names begin in it.
+// sourceFolder is a folder of files, and its name in a flow; "" if names begin in it.
 type sourceFolder struct{ path, written string }
 
 // add adds a file by its path.
 func (f *fileNames) add(name string) { f.names = append(f.names, filepath.ToSlash(name)) }
 
-// addFolder adds a folder whose files are listed later.
+// addFolder adds a folder; its files are listed later.
 func (f *fileNames) addFolder(dir, written string) {
 	if folder := (sourceFolder{dir, written}); !slices.Contains(f.folders, folder) {
 		f.folders = append(f.folders, folder)
 	}
 }
 
-// addPath adds what a parameter names, as it is written and from the folder of the flow: a file or a folder, if it is one.
+// addPath adds the file or folder that a parameter names, as it is written and from the folder of the flow, if it
+// exists.
 func (f *fileNames) addPath(dir, written string) {
 	if written == "" || len(written) > maxPathLength || strings.ContainsAny(written, "\n\x00") {
 		return
@@ -56,7 +57,7 @@ func (f *fileNames) addPath(dir, written string) {
 	}
 }
 
-// maxPathLength bounds what may be a path.
+// maxPathLength bounds the texts that may be a path.
 const maxPathLength = 1000
 
 // has reports whether a file has the path, its end, or the name, as far as the files are listed.

@@ -1,5 +1,7 @@
-// Package naming knows what the sources, pieces and roles of prompts can be called, as far as the flows of a test file tell. A source, a
-// kind or a role that no text can have is reported when the file is read: confined, not and max would pass for ever with it.
+// Package naming knows the possible names of sources, pieces and roles of prompts, as far as the flows of a test
+// file define them. It reports a source, a kind or a role that no text can have when the file is read: confined,
+// not and max would always pass with it. For example, the source inputs.qestion is reported if the flow has an
+// input question.
 package naming
 
 import (
@@ -31,7 +33,7 @@ type Names struct {
 	isOpen, hasOtherCalls bool
 	// paths are those that steps of the flows may have.
 	paths []explain.StepPath
-	// written are the parameters of the steps, with null for what is computed.
+	// written are the parameters of the steps, with null for computed ones.
 	written []value.Value
 
 	piecesOnce sync.Once
@@ -64,7 +66,7 @@ func New(flows []*flow.Flow, dir string, registry *calls.Registry) *Names {
 	return n
 }
 
-// Inputs lists the inputs that flows declare; nil where one takes any.
+// Inputs lists the inputs that flows declare; nil if one takes any.
 func Inputs(flows []*flow.Flow) (names []string) {
 	for _, f := range flows {
 		properties, ok := f.Inputs.Doc().Get("properties")
@@ -80,8 +82,8 @@ func Inputs(flows []*flow.Flow) (names []string) {
 	return names
 }
 
-// freeWords lists the names of scopes and the kinds of parts that no input is called: where one is, a source of that name is one only in
-// a prompt that has such a part.
+// freeWords lists the names of scopes and the kinds of parts that are not names of inputs: if an input has such a
+// name, it is a source only in a prompt that has such a part.
 func freeWords(flows []*flow.Flow) []string {
 	words := slices.Concat(scopeWords(), partKinds())
 	if len(flows) == 0 {
@@ -127,7 +129,7 @@ func placesOf(s *flow.Step) (places []string) {
 
 var placeInText = regexp.MustCompile(`\{\{-?\s*(\w+)|\{%-?\s*for \w+ in (\w+)`)
 
-// has reports whether a source is known. A pattern is known where it fits one that is.
+// has reports whether a source is known. A pattern is known if it matches a known one.
 func (n *Names) has(source string) bool {
 	first := source
 	if i := strings.IndexAny(source, "./[:"); i > 0 {
@@ -167,7 +169,7 @@ func (n *Names) hasStep(source string) bool {
 	return false
 }
 
-// nearest returns the source that was probably meant by one that is not known; "" where none is near.
+// nearest returns the source that was probably meant by an unknown one; "" if none is near.
 func (n *Names) nearest(source string) string {
 	known := slices.Concat(n.listed, scopeWords())
 	if strings.ContainsAny(source, "./") {
@@ -186,8 +188,8 @@ func (n *Names) nearest(source string) string {
 	return ""
 }
 
-// addSteps adds the names of the steps of a flow, which have a prefix, and of the flows that they run. Those of flows that tools run
-// have the numbers of uses in their names, which only the run knows.
+// addSteps adds the names of the steps of a flow, with a prefix, and of the flows that they run. The names of
+// steps in flows that tools run contain numbers of uses, which only the run knows.
 func (n *Names) addSteps(f *flow.Flow, prefix string) {
 	for _, s := range f.Steps {
 		n.listed = append(n.listed, prefix+s.ID)
@@ -234,7 +236,7 @@ func (n *Names) addTexts(s *flow.Step) {
 	}
 }
 
-// addTools adds the names of the tools of an agent, or of a chat, and of what they run.
+// addTools adds the names of the tools of an agent, or of a chat, and of the calls and flows that they run.
 func (n *Names) addTools(s *flow.Step, with value.Value) {
 	if s.Def.Tools == nil {
 		return
@@ -252,7 +254,7 @@ func (n *Names) addTools(s *flow.Step, with value.Value) {
 // folderKeys are the parameters that name files, or folders of them, which pieces come from.
 var folderKeys = []string{"workspace", "builtin_skills", "images", "files"}
 
-// addInner adds the names of the flows that tools of a step run, where they were read with the flow.
+// addInner adds the names of the flows that tools of a step run, if they were read with the flow.
 func (n *Names) addInner(s *flow.Step, flows int) {
 	if isKnown := len(s.Inner) >= flows; !isKnown {
 		n.isOpen, n.hasOtherCalls = true, true
@@ -262,8 +264,8 @@ func (n *Names) addInner(s *flow.Step, flows int) {
 	}
 }
 
-// addParams adds what the parameters of a step, which begin at a folder, tell of roles and files. What is computed there
-// may be any file.
+// addParams adds the roles and files that the parameters of a step mention, with paths from a folder. A computed
+// parameter may be any file.
 func (n *Names) addParams(with value.Value, dir string) {
 	eachMember(with, func(key string, v value.Value) {
 		text, isText := v.Str()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Matches reports whether a name fits a pattern, in which * stands for any text.
+// Matches reports whether a name fits a pattern, in which * matches any text.
 func Matches(pattern, name string) bool {
 	if pattern == name {
 		return name != ""
@@ -47,7 +47,7 @@ func MatchesPath(pattern, file string) bool {
 	return err == nil && Matches("*/"+pattern, filepath.ToSlash(full))
 }
 
-// firstName returns what a path begins with: the name before its first member or item.
+// firstName returns the start of a path: the name before its first member or item.
 func firstName(path string) string {
 	name, _, _ := strings.Cut(path, ".")
 	name, _, _ = strings.Cut(name, "[")

@@ -11,23 +11,23 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// pieceNames are what tells which names pieces of prompts can have.
+// pieceNames collects the possible names of pieces of prompts.
 type pieceNames struct {
 	// listed are the names that entries, presets and modules have, in the flows and in their files.
 	listed []string
-	// texts are the texts of the flows, and of their files: a name that stands in one may be that of a piece.
+	// texts are the texts of the flows, and of their files: a name that occurs in one may be the name of a piece.
 	texts []string
-	// isOpen: there may be others, of what is computed, or of files that were not read.
+	// isOpen: there may be other names, computed ones or in files that were not read.
 	isOpen bool
 }
 
 // nameKeys are the members that name pieces in parameters and files.
 var nameKeys = []string{"identifier", "name", "id", "module_name"}
 
-// namingKeys are the parameters whose entries name pieces: where one is computed, the names are only known in a run.
+// namingKeys are the parameters whose entries name pieces: if one is computed, the names are only known in a run.
 var namingKeys = []string{"presets_in_chat", "presets", "world_books", "entries", "memories", "skills", "config_path", "context_template", "tools"}
 
-// The bounds of what is read for names.
+// Bounds on reading names from files.
 const (
 	maxNameFiles = 200
 	maxNameBytes = 256 << 10
@@ -47,7 +47,7 @@ func (p *pieceNames) collect(written []value.Value, of *fileNames) {
 	for _, name := range slices.Concat(of.names, of.listed) {
 		path, err := filepath.Abs(filepath.FromSlash(name))
 		info, statErr := os.Stat(path)
-		isOfTests := strings.Contains(filepath.Base(path), ".test.") // what it misspells is no name
+		isOfTests := strings.Contains(filepath.Base(path), ".test.") // a misspelling in it is not a name
 		if err != nil || statErr != nil || isOfTests || seen[path] || !info.Mode().IsRegular() {
 			continue
 		}
@@ -72,7 +72,7 @@ func (p *pieceNames) add(key string, v value.Value) {
 	}
 }
 
-// read adds what a file has.
+// read adds the names and the text of a file.
 func (p *pieceNames) read(path string) {
 	content, err := calls.ReadFile(path, maxNameBytes)
 	if err != nil || len(content) > maxNameBytes {
@@ -85,7 +85,7 @@ func (p *pieceNames) read(path string) {
 	}
 }
 
-// eachMember visits what is in a value, with the keys; the items of a list have that of the list.
+// eachMember visits everything in a value, with its key; the items of a list get the key of the list.
 func eachMember(v value.Value, visit func(key string, v value.Value)) {
 	var walk func(key string, v value.Value)
 	walk = func(key string, v value.Value) {

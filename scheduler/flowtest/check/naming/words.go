@@ -14,7 +14,7 @@ func scopeWords() []string {
 	return []string{"inputs", "conversation", "history", "summary", "facts", "vars", "run", "item", "index", "error", "secrets"}
 }
 
-// memoryWords are what memories without an id are called.
+// memoryWords are the names of memories without an id.
 func memoryWords() []string { return []string{"session", "long_term"} }
 
 // messageRoles lists the roles of messages, and those that [explain.Explain] gives texts that are no messages.
@@ -33,7 +33,7 @@ func partKinds() []string {
 	}
 }
 
-// pieceKinds lists the kinds of pieces: those of parts and of sources.
+// pieceKinds lists the kinds of pieces: the kinds of parts and of sources.
 func pieceKinds() []string {
 	kinds := partKinds()
 	for _, kind := range []explain.SourceKind{
@@ -48,5 +48,5 @@ func pieceKinds() []string {
 	return kinds
 }
 
-// wordQuestion is what templates call the input question. Texts from there come from inputs.question.
+// wordQuestion is the name of the input question in templates. Texts from there come from inputs.question.
 const wordQuestion = "question"
