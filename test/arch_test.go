@@ -118,23 +118,25 @@ var layers = map[string][]string{
 	"scheduler/fleet": {"llm/value"},
 	// What command line and server share knows the engine and the contracts, no backend.
 	"scheduler/service": {"scheduler", "scheduler/fleet", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "scheduler/service/preview", "calls", "calls/ask", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
+	// Runs in the background, over the use cases.
+	"scheduler/dispatch": {"scheduler", "scheduler/fleet", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
 	// Which runs wait for a process, and why.
-	"scheduler/service/queue": {"scheduler/fleet", "scheduler/journal", "scheduler/service", "calls"},
+	"scheduler/dispatch/queue": {"scheduler/dispatch", "scheduler/fleet", "scheduler/journal", "scheduler/service", "calls"},
 	// A prompt is rendered by the engine, over what an earlier run has left.
 	"scheduler/service/preview": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value", "plugins"},
 	// It carries out the use cases on other machines.
-	"scheduler/temporal": {"scheduler", "scheduler/fleet", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
+	"scheduler/temporal": {"scheduler/dispatch", "scheduler", "scheduler/fleet", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
 	// The way from the first program to the second, which carries them out.
 	"scheduler/remote": {"scheduler", "scheduler/service", "calls", "llm/value"},
 	// The server knows the use cases, and no settings, calls or flags.
 	"scheduler/telemetry":       {"scheduler/journal", "llm", "llm/value/..."},
-	"scheduler/server":          {"scheduler/fleet", "scheduler/telemetry", "docs", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/compare", "scheduler/flowtest/report", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/service/preview", "scheduler/service/queue", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
+	"scheduler/server":          {"scheduler/dispatch", "scheduler/fleet", "scheduler/telemetry", "docs", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/compare", "scheduler/flowtest/report", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/service/preview", "scheduler/dispatch/queue", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
 	"scheduler/web":             {},
 	"scheduler/server/folder":   {},
-	"scheduler/server/openai":   {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "scheduler/server/store", "calls", "llm", "llm/value"},
-	"scheduler/server/mcp":      {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "calls", "calls/schema", "llm/value"},
+	"scheduler/server/openai":   {"scheduler/dispatch", "scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "scheduler/server/store", "calls", "llm", "llm/value"},
+	"scheduler/server/mcp":      {"scheduler/dispatch", "scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "calls", "calls/schema", "llm/value"},
 	"scheduler/server/notify":   {"scheduler/journal", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/value"},
-	"scheduler/server/triggers": {"scheduler/flow", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/prompt", "llm/value"},
+	"scheduler/server/triggers": {"scheduler/dispatch", "scheduler/flow", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/prompt", "llm/value"},
 	"scheduler/server/store":    {"scheduler/fleet", "calls", "calls/database/pgdb", "calls/database/sqlitefile", "llm/value"},
 	// A journal's backends stand below its contract, their conformance suite beside.
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},

@@ -15,11 +15,11 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/cmd/scheduler/worker"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/dispatch/queue"
 	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/remote"
 	"github.com/callnode/scheduler/scheduler/service"
-	"github.com/callnode/scheduler/scheduler/service/queue"
 	"github.com/callnode/scheduler/scheduler/telemetry"
 	"github.com/callnode/scheduler/scheduler/temporal"
 )

@@ -18,8 +18,8 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/dispatch/queue"
 	"github.com/callnode/scheduler/scheduler/service"
-	"github.com/callnode/scheduler/scheduler/service/queue"
 )
 
 // The exit codes. Scripts depend on them.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/server/mcp"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -75,8 +76,8 @@ func (a *app) serveStdio(ctx context.Context, flows []string, by service.Princip
 	}
 	c := a.settings.Serve
 	log := wire.NewServerLog(a.Stderr)
-	dispatcher := a.service.NewDispatcher(service.DispatcherOptions{
-		Limits: service.Limits{Runs: c.MaxRuns, PerUser: c.MaxRunsPerUser, Queued: c.MaxQueued}, Log: log,
+	dispatcher := dispatch.New(a.service, dispatch.Options{
+		Limits: dispatch.Limits{Runs: c.MaxRuns, PerUser: c.MaxRunsPerUser, Queued: c.MaxQueued}, Log: log,
 	})
 	api := mcp.New(mcp.Options{
 		Settings: mcp.Settings{Calls: c.MCP.Calls}, Service: a.service, Dispatcher: dispatcher, Library: a.service.NewLibrary(flows), Log: log,

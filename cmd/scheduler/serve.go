@@ -24,13 +24,13 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/mcp"
 	"github.com/callnode/scheduler/scheduler/server/notify"
 	"github.com/callnode/scheduler/scheduler/server/openai"
 	"github.com/callnode/scheduler/scheduler/server/store"
-	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/scheduler/trigger"
 	"github.com/callnode/scheduler/scheduler/web"
 )
@@ -208,7 +208,7 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 	language := a.settings.DefaultLanguage()
 	return server.Options{
 		Service: a.service, Store: s, Flows: c.Flows, Folders: a.serverFolders(),
-		Limits:  service.Limits{Runs: c.MaxRuns, PerUser: c.MaxRunsPerUser, Queued: c.MaxQueued},
+		Limits:  dispatch.Limits{Runs: c.MaxRuns, PerUser: c.MaxRunsPerUser, Queued: c.MaxQueued},
 		Recover: c.Recover, GiveUpAfter: time.Duration(c.GiveUpAfter), On: a.remoteName(), Queue: a.settings.Temporal.Queue, Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", BehindTLS: c.BehindTLS, Hosts: c.Hosts, Origins: c.CORSOrigins,
 		Edit: c.Edit, MaxBody: c.MaxBodyBytes(), Aliases: c.Aliases,
 		Prune:    server.Prune{OlderThan: time.Duration(c.Prune.OlderThan), Keep: c.Prune.Keep},

@@ -85,7 +85,7 @@ func (s *Server) replyToRun(ctx context.Context, in *answerRunInput) (*answerRun
 	if hasAnswers || in.Check {
 		return nil, calls.Errorf(calls.Invalid, "message is given with answers, values or check").WithHint("leave one out")
 	}
-	reply, err := s.dispatcher.Reply(ctx, principalOf(ctx), service.ReplyRequest{Run: in.ID, Text: in.Body.Message, Seen: in.Body.Seen, Wait: service.SlotWait})
+	reply, err := s.options.Service.Reply(ctx, principalOf(ctx), s.dispatcher, service.ReplyRequest{Run: in.ID, Text: in.Body.Message, Seen: in.Body.Seen, Wait: service.SlotWait})
 	var over *service.NotWaitingError
 	if errors.As(err, &over) {
 		info, lookUp := s.findRun(ctx, in.ID)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/service"
 )
 
 type runEventsInput struct {
@@ -62,7 +62,7 @@ func (s *Server) pageOfEvents(ctx context.Context, in *runEventsInput) (*stream,
 			next = strconv.FormatInt(event.Seq, 10)
 			break
 		}
-		frame, err := service.EncodeEvent(event)
+		frame, err := dispatch.EncodeEvent(event)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (in *runEventsInput) wantsType(t journal.EventType) bool {
 }
 
 // bytesOf returns an event in the view that the client asked for; a bound one gets no names of machines.
-func (in *runEventsInput) bytesOf(f *service.Frame, isBound bool) []byte {
+func (in *runEventsInput) bytesOf(f *dispatch.Frame, isBound bool) []byte {
 	if isBound {
 		f = f.WithoutWorker()
 	}
@@ -108,7 +108,7 @@ func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput, isBound
 	}
 	after = min(after, info.LastSeq)
 	return s.newStream(func(ctx context.Context, e *sseWriter) error {
-		options := service.FollowOptions{After: after, UntilWaiting: in.Until == "waiting", Idle: heartbeat}
+		options := dispatch.FollowOptions{After: after, UntilWaiting: in.Until == "waiting", Idle: heartbeat}
 		for batch, err := range s.dispatcher.Follow(ctx, info.ID, options) {
 			if err != nil {
 				isDeleted := isUnknownRun(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -21,7 +22,7 @@ import (
 const waitingRunsAge = 10 * time.Second
 
 // observeRuns lets the telemetry hear of the runs of a dispatcher.
-func (s *Server) observeRuns(o service.DispatcherOptions) service.DispatcherOptions {
+func (s *Server) observeRuns(o dispatch.Options) dispatch.Options {
 	observer := s.options.Telemetry
 	o.Observe = func(session *service.Session, e *journal.Event) {
 		observer.ObserveEvent(telemetry.Run{ID: e.Run, Flow: session.Flow.Name, StartedBy: session.StartedBy, State: session.State}, e)

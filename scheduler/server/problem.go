@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/folder"
@@ -150,15 +151,15 @@ func sentinelProblem(err error) *Problem {
 	var held *journal.HeldError
 	var waiting *scheduler.Waiting
 	switch {
-	case errors.Is(err, service.ErrQueueFull):
+	case errors.Is(err, dispatch.ErrQueueFull):
 		return newProblem(http.StatusTooManyRequests, "busy", wording.OfError(err), wording.Say("try again later, or raise serve.max_queued")).retryAfter(5)
-	case errors.Is(err, service.ErrNoSlot):
+	case errors.Is(err, dispatch.ErrNoSlot):
 		return newProblem(http.StatusServiceUnavailable, "busy", wording.OfError(err), wording.Say("try again later, or raise serve.max_runs")).retryAfter(5)
-	case errors.Is(err, service.ErrStopping):
+	case errors.Is(err, dispatch.ErrStopping):
 		return newProblem(http.StatusServiceUnavailable, "stopping", wording.OfError(err), wording.Text{}).retryAfter(5)
 	case errors.Is(err, service.ErrMachinesAway):
 		return newProblem(http.StatusServiceUnavailable, string(calls.Internal), wording.OfError(err), wording.Say("try again later")).retryAfter(5)
-	case errors.Is(err, service.ErrAtWork):
+	case errors.Is(err, dispatch.ErrAtWork):
 		return newProblem(http.StatusConflict, "held", wording.OfError(err), wording.Say("wait until it is over or waits for values"))
 	case errors.Is(err, service.ErrTestsRunning):
 		return newProblem(http.StatusConflict, "held", wording.OfError(err), wording.Say("wait until they have ended")).retryAfter(1)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/dispatch"
+	"github.com/callnode/scheduler/scheduler/dispatch/queue"
 	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/folder"
@@ -22,7 +24,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/openai"
 	"github.com/callnode/scheduler/scheduler/server/triggers"
 	"github.com/callnode/scheduler/scheduler/service"
-	"github.com/callnode/scheduler/scheduler/service/queue"
 	"github.com/callnode/scheduler/scheduler/telemetry"
 )
 
@@ -55,7 +56,7 @@ func New(o Options) (*Server, error) {
 		Targets: o.Notify, Service: o.Service, Store: o.Store, Log: o.Log, Client: o.Client, Clock: o.Clock,
 		IsStuck: func(ctx context.Context, info *journal.RunInfo) (bool, error) { return s.dispatcher.IsStuck(ctx, info) },
 	})
-	s.dispatcher = o.Service.NewDispatcher(s.observeRuns(service.DispatcherOptions{
+	s.dispatcher = dispatch.New(o.Service, s.observeRuns(dispatch.Options{
 		Limits: o.Limits, Recover: o.Recover, GiveUpAfter: o.GiveUpAfter, Clock: o.Clock, On: o.On, Log: o.Log, Changed: func(run string) {
 			s.feed.reportRun(run)
 			s.notifier.Report(run)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/dispatch"
+	"github.com/callnode/scheduler/scheduler/dispatch/queue"
 	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/server/folder"
 	"github.com/callnode/scheduler/scheduler/server/mcp"
@@ -25,7 +27,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/server/triggers"
 	"github.com/callnode/scheduler/scheduler/service"
-	"github.com/callnode/scheduler/scheduler/service/queue"
 	"github.com/callnode/scheduler/scheduler/telemetry"
 )
 
@@ -40,11 +41,11 @@ type Options struct {
 	// Folders are further folders of the server, for example of its state: no answer to a client has their paths, or those of Flows.
 	Folders []string
 	// Limits bound the runs, Recover names the interrupted ones that are taken up.
-	Limits  service.Limits
+	Limits  dispatch.Limits
 	Recover string
-	// GiveUpAfter is [service.DispatcherOptions] GiveUpAfter.
+	// GiveUpAfter is [dispatch.Options] GiveUpAfter.
 	GiveUpAfter time.Duration
-	// On is [service.DispatcherOptions] On.
+	// On is [dispatch.Options] On.
 	On string
 	// Queue is where runs of other machines wait whose flow names no queue.
 	Queue string
@@ -104,7 +105,7 @@ type Prune struct {
 // listens until its context ends. Its methods are safe for concurrent use.
 type Server struct {
 	options    Options
-	dispatcher *service.Dispatcher
+	dispatcher *dispatch.Dispatcher
 	library    *service.Library
 	tests      *service.Tests
 	api        huma.API

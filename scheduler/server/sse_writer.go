@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 )
 
 // heartbeat is how often a silent stream gets a comment: proxies cut off those without.
@@ -38,7 +38,7 @@ func wantsStream(accept string) bool { return strings.Contains(accept, "text/eve
 type stream struct{ Body func(huma.Context) }
 
 // openStream returns an output that serve writes, one of those that may be open at a time. The
-// context of its request ends when the client goes, with [service.ErrStopping] when the server stops, and with
+// context of its request ends when the client goes, with [dispatch.ErrStopping] when the server stops, and with
 // errLoggedOut when the token or the session of the client ends.
 func (s *Server) openStream(serve func(http.ResponseWriter, *http.Request)) (*stream, error) {
 	done, err := s.limits.openStream()
@@ -63,7 +63,7 @@ func (s *Server) watchCaller(ctx context.Context, r *http.Request, cancel contex
 		ended := s.logins.loginEnded()
 		select {
 		case <-s.bye:
-			cancel(service.ErrStopping)
+			cancel(dispatch.ErrStopping)
 			return
 		case <-ctx.Done():
 			return
@@ -93,7 +93,7 @@ func (s *Server) newStream(write func(context.Context, *sseWriter) error) (*stre
 			return
 		}
 		// What the end of ctx breaks off tells of it in errors of its own.
-		if err := write(r.Context(), e); err != nil && errors.Is(context.Cause(r.Context()), service.ErrStopping) {
+		if err := write(r.Context(), e); err != nil && errors.Is(context.Cause(r.Context()), dispatch.ErrStopping) {
 			e.addEvent("", "bye", []byte("{}"))
 			_ = e.flush() // the client may have gone
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -286,7 +287,7 @@ func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, 
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for _, err := range s.dispatcher.Follow(ctx, run, service.FollowOptions{UntilWaiting: true}) {
+	for _, err := range s.dispatcher.Follow(ctx, run, dispatch.FollowOptions{UntilWaiting: true}) {
 		if err != nil {
 			break // the time is over, or the server stops: how the run stands is all there is to tell
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
@@ -289,7 +290,7 @@ func (s *Server) withStop(ctx context.Context) (context.Context, func()) {
 	go func() {
 		select {
 		case <-s.bye:
-			cancel(service.ErrStopping)
+			cancel(dispatch.ErrStopping)
 		case <-ctx.Done():
 		}
 	}()

@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -101,12 +102,12 @@ outputs: {got: "{{ deep.got }}, {{ said.text }}"}
 // it up yet.
 func TestFollowAnswered(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
-	d := m.service.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	d := dispatch.New(m.service, dispatch.Options{Limits: dispatch.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "own", Log: slog.New(slog.DiscardHandler)})
 	defer d.Close(context.Background())
 	id := service.NewRunID()
-	follow := func(after int64) (last *service.Frame) {
+	follow := func(after int64) (last *dispatch.Frame) {
 		t.Helper()
-		for batch, err := range d.Follow(t.Context(), id, service.FollowOptions{After: after, UntilWaiting: true}) {
+		for batch, err := range d.Follow(t.Context(), id, dispatch.FollowOptions{After: after, UntilWaiting: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,8 +133,8 @@ func TestFollowAnswered(t *testing.T) {
 func TestEndedElsewhere(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
 	ended := make(chan string, 9)
-	d := m.service.NewDispatcher(service.DispatcherOptions{
-		Limits: service.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "none", Log: slog.New(slog.DiscardHandler),
+	d := dispatch.New(m.service, dispatch.Options{
+		Limits: dispatch.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "none", Log: slog.New(slog.DiscardHandler),
 		EndedElsewhere: func(info *journal.RunInfo, e *journal.Event) { ended <- info.ID + " " + string(e.Type) },
 	})
 	defer d.Close(context.Background())
@@ -166,14 +167,14 @@ func TestEndedElsewhere(t *testing.T) {
 // Who follows a run until it waits again gets what follows on its answer, however late a machine takes that up.
 func TestFollowAnsweredLate(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
-	d := m.service.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	d := dispatch.New(m.service, dispatch.Options{Limits: dispatch.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "own", Log: slog.New(slog.DiscardHandler)})
 	defer d.Close(context.Background())
 	id := service.NewRunID()
 	if _, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, m.service, waitsForCity), Inputs: value.OfMap(nil)}, 0); err != nil {
 		t.Fatal(err)
 	}
-	options := service.FollowOptions{UntilWaiting: true}
-	follow := func() (last *service.Frame) {
+	options := dispatch.FollowOptions{UntilWaiting: true}
+	follow := func() (last *dispatch.Frame) {
 		t.Helper()
 		for batch, err := range d.Follow(t.Context(), id, options) {
 			if err != nil {
@@ -186,7 +187,7 @@ func TestFollowAnsweredLate(t *testing.T) {
 		}
 		return last
 	}
-	options = service.FollowOptions{After: follow().Seq, UntilWaitingAgain: true}
+	options = dispatch.FollowOptions{After: follow().Seq, UntilWaitingAgain: true}
 	m.areBusy = make(chan struct{})
 	if err := d.Resume(t.Context(), anyone, id, service.ResumeWith{Answers: answersFor("place", "/city", "Hangzhou")}); err != nil {
 		t.Fatal(err)
@@ -372,4 +373,8 @@ func TestEditedChild(t *testing.T) {
 	if len(children) != 2 || children[0].State != journal.RunWaiting || children[1].ID != first || children[1].State != journal.RunCancelled {
 		t.Errorf("%+v", children)
 	}
+}
+
+func answersFor(step, pointer, text string) []scheduler.Answer {
+	return []scheduler.Answer{{Step: step, Pointer: pointer, Value: value.OfString(text)}}
 }

@@ -329,3 +329,15 @@ func TestRunIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// heldModel answers when it is released.
+type heldModel struct{ released chan struct{} }
+
+func (m heldModel) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	select {
+	case <-m.released:
+		return scripted.Echo{}.Chat(ctx, req)
+	case <-ctx.Done():
+		return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, ctx.Err()) }
+	}
+}

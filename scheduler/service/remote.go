@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -89,7 +87,7 @@ func (s *Session) remoteRun() RemoteRun {
 // continueRemote goes on with a run of other machines and yields its events.
 func (s *Session) continueRemote(ctx context.Context, with scheduler.Resumption) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
-		if err := s.tellRemote(ctx, with); err != nil {
+		if err := s.TellRemote(ctx, with); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -97,8 +95,8 @@ func (s *Session) continueRemote(ctx context.Context, with scheduler.Resumption)
 	}
 }
 
-// tellRemote tells the other machines what the run goes on with.
-func (s *Session) tellRemote(ctx context.Context, with scheduler.Resumption) error {
+// TellRemote tells the other machines what the run goes on with.
+func (s *Session) TellRemote(ctx context.Context, with scheduler.Resumption) error {
 	if with.Flow != nil {
 		if s.State.State == journal.RunWaiting || s.State.State == journal.RunRunning {
 			return calls.Errorf(calls.Invalid, "the run %s is under way on other machines, with the flow as it was", s.ID).
@@ -219,47 +217,6 @@ func stopError(e *journal.Event) error {
 	return nil
 }
 
-const (
-	// remoteCheckInterval is how often a server asks whether the other machines take runs, remoteCheckTimeout how long it waits for the answer.
-	remoteCheckInterval = 3 * time.Second
-	remoteCheckTimeout  = 5 * time.Second
-)
-
-// remoteState is whether the other machines take runs, as they were last asked. Its zero value is that they were not; it is safe for
-// concurrent use.
-type remoteState struct {
-	asked chan struct{} // closed once they were
-
-	mu       sync.Mutex // guards what follows
-	err      error
-	isUntold bool // they may not have heard of some runs
-}
-
-// lastError returns why they took no runs when they were last asked.
-func (r *remoteState) lastError() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
-}
-
-// setUntold notes whether the machines may not have heard of some runs.
-func (r *remoteState) setUntold(isUntold bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.isUntold = isUntold
-}
-
-// takeUntold reports whether the machines have to be told of runs now, and forgets it.
-func (r *remoteState) takeUntold() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	isUntold := r.isUntold && r.err == nil
-	if isUntold {
-		r.isUntold = false
-	}
-	return isUntold
-}
-
 // CheckRemote returns an error if the machines that carry out runs with a label [journal.LabelRunsOn] take none now.
 func (s *Service) CheckRemote(ctx context.Context, name string) error {
 	remote, err := s.openRemote(ctx, name)
@@ -267,170 +224,4 @@ func (s *Service) CheckRemote(ctx context.Context, name string) error {
 		return err
 	}
 	return markRemote(remote.Check(ctx))
-}
-
-// WatchRemote asks every few seconds whether the machines that carry the new runs out take some, until ctx ends, and logs when that
-// changes. Once they do, they are told of the runs that they may not have heard of.
-func (d *Dispatcher) WatchRemote(ctx context.Context) {
-	if d.options.On == "" {
-		return
-	}
-	ticker := time.NewTicker(remoteCheckInterval)
-	defer ticker.Stop()
-	d.remote.setUntold(true) // a server that died may not have come so far
-	for {
-		asked, cancel := context.WithTimeout(ctx, remoteCheckTimeout)
-		err := d.service.CheckRemote(asked, d.options.On)
-		cancel()
-		if ctx.Err() != nil {
-			return
-		}
-		d.noteRemote(err)
-		if d.remote.takeUntold() {
-			if err := d.startAllQueued(ctx); err != nil {
-				d.options.Log.Warn("looking for runs that other machines were not told of", "error", err)
-				d.remote.setUntold(true)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// noteRemote keeps whether the other machines take runs, and logs it if it has changed.
-func (d *Dispatcher) noteRemote(err error) {
-	r := &d.remote
-	r.mu.Lock()
-	before := r.err
-	r.err = err
-	r.mu.Unlock()
-	select {
-	case <-r.asked:
-	default:
-		close(r.asked)
-	}
-	switch {
-	case err != nil && (before == nil || before.Error() != err.Error()):
-		d.options.Log.Error("no runs can be given to other machines: this server is not ready", "on", d.options.On, "error", err, "hint", calls.HintOf(err))
-	case err == nil && before != nil:
-		d.options.Log.Info("runs can be given to other machines again", "on", d.options.On)
-	}
-}
-
-// RemoteError returns why the machines that carry new runs out take none; nil if they do, or if this process carries them out. The first
-// answer of [Dispatcher.WatchRemote] is waited for until ctx ends.
-func (d *Dispatcher) RemoteError(ctx context.Context) error {
-	if d.options.On == "" {
-		return nil
-	}
-	select {
-	case <-d.remote.asked:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	d.remote.mu.Lock()
-	defer d.remote.mu.Unlock()
-	return d.remote.err
-}
-
-// startAllQueued tells the other machines of the servers' runs that have not begun: those that were recorded while the machines could not be
-// reached do not begin by themselves.
-func (d *Dispatcher) startAllQueued(ctx context.Context) error {
-	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}, Labels: map[string]string{journal.LabelRunsOn: d.options.On}}
-	for info, err := range d.service.Runs(ctx, Principal{}, filter) {
-		if err != nil {
-			return err
-		}
-		isChild := info.Labels[journal.LabelChildOf] != "" // the run around it tells of it
-		if isChild || !info.Queued() || !IsServerRun(info) {
-			continue
-		}
-		err := d.StartQueued(ctx, Principal{}, info)
-		switch {
-		case errors.Is(err, ErrMachinesAway):
-			return err
-		case err != nil:
-			d.options.Log.Warn("telling other machines of a run", "run", info.ID, "error", err)
-		}
-	}
-	return nil
-}
-
-// elsewhereInterval is how often runs are looked at that other machines carry out.
-const elsewhereInterval = time.Second
-
-// watchElsewhere notes that other machines go on with a run after an event.
-func (d *Dispatcher) watchElsewhere(id string, seq int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.elsewhere[id] = seq
-}
-
-// FollowElsewhere tells of the ends of the runs that this process gave other machines, until ctx ends.
-func (d *Dispatcher) FollowElsewhere(ctx context.Context) {
-	ticker := time.NewTicker(elsewhereInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if err := d.lookElsewhere(ctx); err != nil && ctx.Err() == nil {
-				d.options.Log.Warn("looking for the ends of runs of other machines", "error", err)
-			}
-		}
-	}
-}
-
-// lookElsewhere tells of the runs that are not running any more: one look at the journal finds those that are.
-func (d *Dispatcher) lookElsewhere(ctx context.Context) error {
-	d.mu.Lock()
-	watched := maps.Clone(d.elsewhere)
-	d.mu.Unlock()
-	if len(watched) == 0 {
-		return nil
-	}
-	left := maps.Clone(watched)
-	for info, err := range d.service.Runs(ctx, Principal{}, journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}}) {
-		if err != nil {
-			return err
-		}
-		delete(left, info.ID)
-	}
-	for id, seq := range left {
-		isOver, err := d.tellElsewhere(ctx, id, seq)
-		if err != nil {
-			return err
-		}
-		d.mu.Lock()
-		if isOver && d.elsewhere[id] == seq { // it was not given to them again meanwhile
-			delete(d.elsewhere, id)
-		}
-		d.mu.Unlock()
-	}
-	return nil
-}
-
-// tellElsewhere tells of the end of a run after an event, and reports whether it is not to be watched any more. Of a run that was
-// resumed, and not taken up yet, the last event is an old one.
-func (d *Dispatcher) tellElsewhere(ctx context.Context, id string, seq int64) (isOver bool, err error) {
-	info, err := d.service.Run(ctx, Principal{}, id)
-	if calls.KindOf(err) == calls.NotFound {
-		return true, nil
-	}
-	if err != nil || info.LastSeq <= seq {
-		return false, err
-	}
-	for e, err := range d.service.Events(ctx, Principal{}, id, info.LastSeq) {
-		if err != nil || !e.StopsRun() {
-			return false, err
-		}
-		d.options.EndedElsewhere(info, e)
-		d.options.Changed(id)
-		return true, nil
-	}
-	return false, nil
 }

@@ -19,6 +19,13 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
+// Runner goes on with runs in the background, and cancels them: a [github.com/callnode/scheduler/scheduler/dispatch.Dispatcher].
+type Runner interface {
+	Resume(ctx context.Context, p Principal, id string, with ResumeWith) error
+	Cancel(ctx context.Context, p Principal, id string) error
+	CountMissed(step string, seq int64) int
+}
+
 // ReplyRequest is a message that a user writes to a run that waits. Its caller makes it; it is only read.
 type ReplyRequest struct {
 	Run  string
@@ -31,7 +38,7 @@ type ReplyRequest struct {
 	Wait time.Duration
 }
 
-// Reply is what becomes of a message of the user. [Dispatcher.Reply] returns it; it is only data.
+// Reply is what becomes of a message of the user. [Service.Reply] returns it; it is only data.
 type Reply struct {
 	// State is running where the run goes on with the message, waiting where the user is asked again, and cancelled.
 	State journal.RunStatus
@@ -45,7 +52,7 @@ type Reply struct {
 	IsLate bool
 }
 
-// NotWaitingError is the error of a message to a run that waits for nothing. [Dispatcher.Reply] makes it; it is only data.
+// NotWaitingError is the error of a message to a run that waits for nothing. [Service.Reply] makes it; it is only data.
 type NotWaitingError struct{ State journal.RunStatus }
 
 // Error returns the state of the run.
@@ -60,8 +67,8 @@ func (e *NotWaitingError) Text() wording.Text {
 // [Parts] CancelWords cancels the run; a value of the place asked for is taken; another message is read with the model as the
 // run goes on; what no one can read makes the same question again. The error is a [*NotWaitingError] where the run
 // went on or ended meanwhile.
-func (d *Dispatcher) Reply(ctx context.Context, p Principal, r ReplyRequest) (*Reply, error) {
-	details, _, err := d.service.ShowRun(ctx, p, r.Run)
+func (s *Service) Reply(ctx context.Context, p Principal, runs Runner, r ReplyRequest) (*Reply, error) {
+	details, _, err := s.ShowRun(ctx, p, r.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -72,27 +79,27 @@ func (d *Dispatcher) Reply(ctx context.Context, p Principal, r ReplyRequest) (*R
 	if w == nil {
 		return nil, calls.Errorf(calls.Invalid, "the run %s waits for nothing that can be asked for here", r.Run)
 	}
-	if d.service.IsCancel(*w, r.Text) {
+	if s.IsCancel(*w, r.Text) {
 		if details.State.State == journal.RunWaiting {
-			err = d.Cancel(ctx, p, r.Run)
+			err = runs.Cancel(ctx, p, r.Run)
 		}
-		return &Reply{State: journal.RunCancelled, Text: d.service.wordingOf(details).Cancelled()}, err
+		return &Reply{State: journal.RunCancelled, Text: s.wordingOf(details).Cancelled()}, err
 	}
 	answer := scheduler.Answer{Step: w.Step, Pointer: r.Pointer, Message: r.Text, Seen: cmp.Or(r.Seen, details.State.LastSeq)}
-	err = d.Resume(ctx, p, r.Run, ResumeWith{Answers: []scheduler.Answer{answer}, Wait: r.Wait})
+	err = runs.Resume(ctx, p, r.Run, ResumeWith{Answers: []scheduler.Answer{answer}, Wait: r.Wait})
 	if err == nil {
 		return &Reply{State: journal.RunRunning, After: details.State.LastSeq}, nil
 	}
 	if calls.KindOf(err) != calls.Invalid {
 		return nil, err
 	}
-	return d.askAgain(ctx, p, r)
+	return s.askAgain(ctx, p, runs, r)
 }
 
 // askAgain returns the question of a run that has not taken a message. One that waits for the same as before has not found
 // it in the message.
-func (d *Dispatcher) askAgain(ctx context.Context, p Principal, r ReplyRequest) (*Reply, error) {
-	details, _, err := d.service.ShowRun(ctx, p, r.Run)
+func (s *Service) askAgain(ctx context.Context, p Principal, runs Runner, r ReplyRequest) (*Reply, error) {
+	details, _, err := s.ShowRun(ctx, p, r.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -103,35 +110,9 @@ func (d *Dispatcher) askAgain(ctx context.Context, p Principal, r ReplyRequest) 
 	w.Unread = r.Seen == 0 || r.Seen == details.State.LastSeq
 	if w.Unread {
 		w.Said, w.Misfit = r.Text, value.Value{}
-		w.Misses += d.countMissed(r.Run+"/"+w.Step, details.State.LastSeq)
+		w.Misses += runs.CountMissed(r.Run+"/"+w.Step, details.State.LastSeq)
 	}
-	return &Reply{State: journal.RunWaiting, Text: d.service.QuestionOf(details, *w), Waiting: details.State.Waiting, IsLate: !w.Unread}, nil
-}
-
-// missedMessages counts the messages in a row that a step did not take since an event of its run. The journal has only those that a
-// model reads.
-type missedMessages struct {
-	seq int64
-	n   int
-}
-
-// maxMissed bounds for how many steps messages are counted; they are counted from the beginning after that.
-const maxMissed = 10_000
-
-// countMissed counts a message that a step has not taken, since the last event of its run.
-func (d *Dispatcher) countMissed(step string, seq int64) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.missed) >= maxMissed {
-		clear(d.missed)
-	}
-	count := d.missed[step]
-	if count.seq != seq {
-		count = missedMessages{seq: seq}
-	}
-	count.n++
-	d.missed[step] = count
-	return count.n
+	return &Reply{State: journal.RunWaiting, Text: s.QuestionOf(details, *w), Waiting: details.State.Waiting, IsLate: !w.Unread}, nil
 }
 
 // askedStep returns the step of a name that waits, or the first one; nil where none does, or none that can be asked for.
@@ -243,7 +224,7 @@ type FormRequest struct {
 	Wait time.Duration
 }
 
-// FormReply is the outcome of the fields of a form. [Dispatcher.AnswerForm] returns it; it is only data.
+// FormReply is the outcome of the fields of a form. [Service.AnswerForm] returns it; it is only data.
 type FormReply struct {
 	// Reply has the state waiting where the run does not go on: no field fits.
 	Reply
@@ -267,30 +248,30 @@ func (r RefusedField) HoldsFor(w journal.WaitingFor) bool {
 	return r.Step == w.Step && (!r.isLeftToRun || slices.ContainsFunc(w.FormFields(), isAsked))
 }
 
-// AnswerForm answers a run that waits with the fields of a form: each text is read as a message of [Dispatcher.Reply] is, in its place.
+// AnswerForm answers a run that waits with the fields of a form: each text is read as a message of [Service.Reply] is, in its place.
 // Fields that fit are kept, whatever the others are. The error is a [*NotWaitingError] where the run went on or ended meanwhile.
-func (d *Dispatcher) AnswerForm(ctx context.Context, p Principal, r FormRequest) (*FormReply, error) {
-	details, _, err := d.service.ShowRun(ctx, p, r.Run)
+func (s *Service) AnswerForm(ctx context.Context, p Principal, runs Runner, r FormRequest) (*FormReply, error) {
+	details, _, err := s.ShowRun(ctx, p, r.Run)
 	if err != nil {
 		return nil, err
 	}
 	if details.State.State != journal.RunWaiting {
 		return nil, &NotWaitingError{details.State.State}
 	}
-	form := &filledForm{details: details, words: d.service.wordingOf(details)}
+	form := &filledForm{details: details, words: s.wordingOf(details)}
 	for _, one := range r.Fields {
 		w := details.askedStep(one.Step)
 		if w == nil {
 			continue
 		}
 		one.Step = w.Step
-		if text, isText := one.Value.Str(); isText && d.service.isCancel(w.Place(one.Pointer), text) {
+		if text, isText := one.Value.Str(); isText && s.isCancel(w.Place(one.Pointer), text) {
 			reply := &FormReply{Reply: Reply{State: journal.RunCancelled, Text: form.words.Cancelled()}}
-			return reply, d.Cancel(ctx, p, r.Run)
+			return reply, runs.Cancel(ctx, p, r.Run)
 		}
 		form.read(*w, one)
 	}
-	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: r.Run})
+	session, _, err := s.ReopenSession(ctx, p, ResumeRequest{Run: r.Run})
 	if err != nil {
 		return nil, err
 	}
@@ -319,10 +300,10 @@ func (d *Dispatcher) AnswerForm(ctx context.Context, p Principal, r FormRequest)
 	}
 	reply.State = journal.RunRunning
 	// The answers are given once more, for the journal does not keep those that hold a secret.
-	return reply, d.Resume(ctx, p, r.Run, ResumeWith{Answers: taken, Wait: r.Wait})
+	return reply, runs.Resume(ctx, p, r.Run, ResumeWith{Answers: taken, Wait: r.Wait})
 }
 
-// filledForm is a form as [Dispatcher.AnswerForm] reads it.
+// filledForm is a form as [Service.AnswerForm] reads it.
 type filledForm struct {
 	details *RunDetails
 	words   ask.Wording

@@ -50,8 +50,8 @@ func (s *Session) CheckMachine() error {
 	return missingError(append(missing, s.missingParts()...))
 }
 
-// checkParts is [Session.CheckMachine] for a machine whose program may be older, for example after an upgrade was taken back.
-func (s *Session) checkParts() error { return missingError(s.missingParts()) }
+// CheckParts is [Session.CheckMachine] for a machine whose program may be older, for example after an upgrade was taken back.
+func (s *Session) CheckParts() error { return missingError(s.missingParts()) }
 
 // missingParts returns the secrets and files that this machine lacks.
 func (s *Session) missingParts() []error {

@@ -113,8 +113,8 @@ func (s *Service) openRemote(ctx context.Context, name string) (Remote, error) {
 	return remote, nil
 }
 
-// subscribeToRun is [journal.EventReader] Subscribe; without notice where the journal cannot be opened.
-func (s *Service) subscribeToRun(ctx context.Context, run string) (noticed <-chan struct{}, stop func()) {
+// SubscribeToRun is [journal.EventReader] Subscribe; without notice where the journal cannot be opened.
+func (s *Service) SubscribeToRun(ctx context.Context, run string) (noticed <-chan struct{}, stop func()) {
 	j, err := s.openJournal(ctx, false)
 	if err != nil {
 		return nil, func() {}

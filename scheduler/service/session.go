@@ -55,6 +55,11 @@ func (s *Service) newSession(e *scheduler.StepExecutor, f *flow.Flow, ephemeral 
 	return session
 }
 
+// ToldSession returns the session of a run that no process carries out, to tell of it, for example when it is given up.
+func (s *Service) ToldSession(info *journal.RunInfo) *Session {
+	return &Session{Flow: &flow.Flow{Name: info.Flow}, State: journal.NewRunState(), ID: info.ID, StartedBy: info.Labels[journal.LabelOrigin], service: s}
+}
+
 // Events begins the run and yields its events. The last error is that of
 // [scheduler.StepExecutor.Run]: a *[scheduler.Waiting] where it waits for values.
 func (s *Session) Events() iter.Seq2[*journal.Event, error] { return s.followEvents(s.begin) }

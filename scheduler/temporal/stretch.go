@@ -12,6 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -79,7 +80,7 @@ func (a *activities) stretch(ctx context.Context, in stretchInput) (Outcome, err
 // pauseAfterDeaths lets a run wait that has brought down one worker after the other; one that did so for too long fails. ok is false
 // if the run may go on.
 func (a *activities) pauseAfterDeaths(ctx context.Context, info *journal.RunInfo, since int64) (out Outcome, ok bool, err error) {
-	vain, err := a.service.TakenInVain(ctx, info, since, a.giveUpAfter)
+	vain, err := dispatch.TakenInVain(ctx, a.service, info, since, a.giveUpAfter)
 	if err != nil {
 		return Outcome{}, false, err
 	}

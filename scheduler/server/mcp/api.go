@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -25,7 +26,7 @@ type Settings struct {
 type Options struct {
 	Settings
 	Service    *service.Service
-	Dispatcher *service.Dispatcher
+	Dispatcher *dispatch.Dispatcher
 	Library    *service.Library
 	Log        *slog.Logger
 	// Key signs what clients carry from one request to the next: it is the same for all

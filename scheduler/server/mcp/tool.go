@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -100,10 +101,10 @@ func (c *client) interceptMethods(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// untilClosed returns a context that also ends when the API is closed, with [service.ErrStopping].
+// untilClosed returns a context that also ends when the API is closed, with [dispatch.ErrStopping].
 func (a *API) untilClosed(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(a.open, func() { cancel(service.ErrStopping) })
+	stop := context.AfterFunc(a.open, func() { cancel(dispatch.ErrStopping) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 

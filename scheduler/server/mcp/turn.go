@@ -9,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -72,16 +73,16 @@ func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallTo
 	if err != nil && ctx.Err() == nil {
 		return failureResult(err, t.run), nil
 	}
-	return t.followRun(ctx, service.FollowOptions{UntilWaiting: true})
+	return t.followRun(ctx, dispatch.FollowOptions{UntilWaiting: true})
 }
 
 // followAnswers follows a run that waited at an event, and was given what it waited for, or is given it elsewhere.
 func (t *turn) followAnswers(ctx context.Context, after int64) (*sdk.CallToolResult, error) {
-	return t.followRun(ctx, service.FollowOptions{After: after, UntilWaitingAgain: true})
+	return t.followRun(ctx, dispatch.FollowOptions{After: after, UntilWaitingAgain: true})
 }
 
 // followRun tells of the progress of a run until it is over or waits, and answers.
-func (t *turn) followRun(ctx context.Context, options service.FollowOptions) (*sdk.CallToolResult, error) {
+func (t *turn) followRun(ctx context.Context, options dispatch.FollowOptions) (*sdk.CallToolResult, error) {
 	for batch, err := range t.api.options.Dispatcher.Follow(ctx, t.run, options) {
 		if ctx.Err() != nil {
 			return t.leaveRun(ctx)
@@ -98,7 +99,7 @@ func (t *turn) followRun(ctx context.Context, options service.FollowOptions) (*s
 // connection or the server is gone, the run goes on.
 func (t *turn) leaveRun(ctx context.Context) (*sdk.CallToolResult, error) {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, service.ErrStopping) {
+	if errors.Is(cause, dispatch.ErrStopping) {
 		return t.stoppedResult(), nil
 	}
 	if !errors.Is(cause, context.Canceled) {
@@ -142,7 +143,7 @@ func (t *turn) finishTurn(ctx context.Context) (*sdk.CallToolResult, error) {
 		return result, nil
 	case journal.RunRunning: // another client has answered since
 	}
-	return t.followRun(ctx, service.FollowOptions{After: state.LastSeq, UntilWaiting: true})
+	return t.followRun(ctx, dispatch.FollowOptions{After: state.LastSeq, UntilWaiting: true})
 }
 
 // runResult answers with a run and what came of it.
@@ -155,7 +156,7 @@ func (t *turn) runResult(state journal.RunStatus, name string, v value.Value) *s
 }
 
 // reportProgress tells a client that wants to know which steps are over.
-func (t *turn) reportProgress(ctx context.Context, batch []*service.Frame) {
+func (t *turn) reportProgress(ctx context.Context, batch []*dispatch.Frame) {
 	token := t.request.Params.GetProgressToken()
 	if token == nil {
 		return

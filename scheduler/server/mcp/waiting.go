@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -92,7 +93,7 @@ func (t *turn) continueRequest(ctx context.Context) (*sdk.CallToolResult, error)
 		return failureResult(err, run), nil
 	}
 	if details.State.State != journal.RunWaiting { // someone else has answered
-		return t.followRun(ctx, service.FollowOptions{After: details.State.LastSeq, UntilWaiting: true})
+		return t.followRun(ctx, dispatch.FollowOptions{After: details.State.LastSeq, UntilWaiting: true})
 	}
 	return t.applyForms(ctx, details, t.request.Params.InputResponses)
 }
@@ -132,7 +133,7 @@ func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, resp
 
 // answerForm answers the run with the fields that the user has filled in, and asks again for those that do not fit.
 func (t *turn) answerForm(ctx context.Context, request service.FormRequest) (*sdk.CallToolResult, error) {
-	reply, err := t.api.options.Dispatcher.AnswerForm(ctx, t.by.Principal, request)
+	reply, err := t.api.options.Service.AnswerForm(ctx, t.by.Principal, t.api.options.Dispatcher, request)
 	var over *service.NotWaitingError
 	if errors.As(err, &over) { // someone else has answered
 		return t.finishTurn(ctx)
@@ -224,7 +225,7 @@ func (t *turn) answerRun(ctx context.Context) (*sdk.CallToolResult, error) {
 
 // replyToRun gives the run what the user has written.
 func (t *turn) replyToRun(ctx context.Context, details *service.RunDetails, message string) (*sdk.CallToolResult, error) {
-	reply, err := t.api.options.Dispatcher.Reply(ctx, t.by.Principal, service.ReplyRequest{Run: t.run, Text: message, Wait: service.SlotWait})
+	reply, err := t.api.options.Service.Reply(ctx, t.by.Principal, t.api.options.Dispatcher, service.ReplyRequest{Run: t.run, Text: message, Wait: service.SlotWait})
 	if err != nil && ctx.Err() == nil {
 		return failureResult(err, t.run), nil
 	}

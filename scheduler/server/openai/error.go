@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -104,11 +105,11 @@ func errorOf(err error) *Error {
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.Is(err, service.ErrNoSlot), errors.Is(err, service.ErrStopping), errors.Is(err, service.ErrMachinesAway):
+	case errors.Is(err, dispatch.ErrNoSlot), errors.Is(err, dispatch.ErrStopping), errors.Is(err, service.ErrMachinesAway):
 		return NewError(http.StatusServiceUnavailable, wording.OfError(err), "", codeBusy)
-	case errors.Is(err, service.ErrQueueFull):
+	case errors.Is(err, dispatch.ErrQueueFull):
 		return NewError(http.StatusTooManyRequests, wording.OfError(err), "", codeBusy)
-	case errors.Is(err, service.ErrAtWork), errors.As(err, &held):
+	case errors.Is(err, dispatch.ErrAtWork), errors.As(err, &held):
 		return NewError(http.StatusConflict, wording.OfError(err), "", codeHeld)
 	case errors.As(err, &failure): // its own text may hold secrets
 		return kindError(failure.Info.Kind, wording.Of(failure.Info.Message))

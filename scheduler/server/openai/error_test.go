@@ -4,13 +4,13 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // TestHeldRuns: where another request or process goes on with the run, the answer is not an error of the server.
 func TestHeldRuns(t *testing.T) {
-	for _, err := range []error{service.ErrAtWork, &journal.HeldError{Run: "r"}} {
+	for _, err := range []error{dispatch.ErrAtWork, &journal.HeldError{Run: "r"}} {
 		if e := errorOf(err); e.status != http.StatusConflict || e.Type != "invalid_request_error" {
 			t.Errorf("%v is %d %s", err, e.status, e.Type)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -27,7 +28,7 @@ type Settings struct {
 type Options struct {
 	Settings
 	Service    *service.Service
-	Dispatcher *service.Dispatcher
+	Dispatcher *dispatch.Dispatcher
 	Library    *service.Library
 	Store      *store.Store
 	Log        *slog.Logger

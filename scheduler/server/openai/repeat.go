@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -128,7 +129,7 @@ func (t *turn) repeatAnswer(ctx context.Context, info *journal.RunInfo) error {
 			return t.cancelIfLeft(ctx, err)
 		}
 		t.speech = service.NewSpeech(t.model.Flow.Language, nil)
-		return t.followRun(ctx, service.FollowOptions{After: info.LastSeq, UntilWaitingAgain: true})
+		return t.followRun(ctx, dispatch.FollowOptions{After: info.LastSeq, UntilWaitingAgain: true})
 	case journal.RunRunning, journal.RunFinished:
 	}
 	after, heard, err := t.lastStretch(ctx, info)
@@ -136,7 +137,7 @@ func (t *turn) repeatAnswer(ctx context.Context, info *journal.RunInfo) error {
 		return err
 	}
 	t.speech = service.NewSpeech(t.model.Flow.Language, heard)
-	return t.followRun(ctx, service.FollowOptions{After: after, UntilWaiting: true})
+	return t.followRun(ctx, dispatch.FollowOptions{After: after, UntilWaiting: true})
 }
 
 // repeatQuestion answers with what the run has said, and a question for the first field that it waits for.

@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -240,11 +241,11 @@ func (t *turn) beginRun(ctx context.Context) error {
 		return t.cancelIfLeft(ctx, err)
 	}
 	t.speech = service.NewSpeech(t.model.Flow.Language, nil)
-	return t.followRun(ctx, service.FollowOptions{UntilWaiting: true})
+	return t.followRun(ctx, dispatch.FollowOptions{UntilWaiting: true})
 }
 
 // followRun streams the text of a run until it is over or waits.
-func (t *turn) followRun(ctx context.Context, options service.FollowOptions) error {
+func (t *turn) followRun(ctx context.Context, options dispatch.FollowOptions) error {
 	t.out.isFinal = true
 	t.out.keepAlive()
 	t.holder = newHolder(t.model.Flow, t.api.options.HoldRetries)
@@ -279,7 +280,7 @@ func (t *turn) cancelIfLeft(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	if errors.Is(context.Cause(ctx), service.ErrStopping) {
+	if errors.Is(context.Cause(ctx), dispatch.ErrStopping) {
 		return handedOver()
 	}
 	return errors.Join(err, t.api.options.Dispatcher.Cancel(context.WithoutCancel(ctx), t.by.Principal, t.out.run))

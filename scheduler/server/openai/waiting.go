@@ -10,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -155,7 +156,7 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	if err := t.keepRequest(ctx, answers, info.LastSeq); err != nil { // first: a repeat may come as soon as the run goes on
 		return err
 	}
-	reply, err := t.api.options.Dispatcher.Reply(ctx, t.by.Principal, service.ReplyRequest{
+	reply, err := t.api.options.Service.Reply(ctx, t.by.Principal, t.api.options.Dispatcher, service.ReplyRequest{
 		Run: info.ID, Text: textOf(t.in.messages.List()[at]), Seen: info.LastSeq, Wait: service.SlotWait,
 	})
 	var over *service.NotWaitingError // another request has answered it
@@ -187,7 +188,7 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 		return t.out.finishAnswer(nil, string(reply.State), reasonStop)
 	}
 	t.speech = service.NewSpeech(t.model.Flow.Language, heard)
-	return t.followRun(ctx, service.FollowOptions{After: info.LastSeq, UntilWaitingAgain: true})
+	return t.followRun(ctx, dispatch.FollowOptions{After: info.LastSeq, UntilWaitingAgain: true})
 }
 
 // saidBefore returns the text that a run said before it came to wait, since it last went on, and what each of its steps said.

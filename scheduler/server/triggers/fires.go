@@ -10,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/scheduler/trigger"
@@ -310,7 +311,7 @@ func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (re
 		return nil, t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
 	var unavailable *service.UnavailableError
-	isLater := errors.Is(err, service.ErrQueueFull) || errors.Is(err, service.ErrStopping) || errors.Is(err, service.ErrAtWork)
+	isLater := errors.Is(err, dispatch.ErrQueueFull) || errors.Is(err, dispatch.ErrStopping) || errors.Is(err, dispatch.ErrAtWork)
 	if isLater || errors.As(err, &unavailable) || ctx.Err() != nil {
 		return nil, nil //nolint:nilerr // the fire is taken up again after claimTime
 	}

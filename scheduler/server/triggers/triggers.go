@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -21,7 +22,7 @@ import (
 // Options are what [New] needs.
 type Options struct {
 	Service    *service.Service
-	Dispatcher *service.Dispatcher
+	Dispatcher *dispatch.Dispatcher
 	Library    *service.Library
 	Store      *store.Store
 	Log        *slog.Logger

@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
@@ -180,11 +181,11 @@ func (p *project) serve() *server {
 		p.t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	o := service.DispatcherOptions{Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 100}, Recover: "own", Log: log}
+	o := dispatch.Options{Limits: dispatch.Limits{Runs: 8, PerUser: 8, Queued: 100}, Recover: "own", Log: log}
 	if p.remote != nil {
 		o.On = "machines"
 	}
-	d := s.NewDispatcher(o)
+	d := dispatch.New(s, o)
 	p.t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()

@@ -7,12 +7,12 @@ import (
 
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/dispatch/queue"
 	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/service"
-	"github.com/callnode/scheduler/scheduler/service/queue"
 )
 
 // place is a journal with runs, and the processes that are there.

@@ -1,4 +1,4 @@
-package service_test
+package dispatch_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -52,12 +53,12 @@ func (b *syncBuffer) String() string {
 func TestServersShareAStore(t *testing.T) {
 	url := pgdbtest.NewURL(t)
 	var logged syncBuffer
-	open := func(model llm.Provider) (*service.Service, *service.Dispatcher) {
+	open := func(model llm.Provider) (*service.Service, *dispatch.Dispatcher) {
 		s := newServiceOf(model, func(ctx context.Context, _ bool) (journal.Journal, error) {
 			return sqljournal.OpenShared(ctx, sqljournal.SharedOptions{URL: url})
 		})
-		d := s.NewDispatcher(service.DispatcherOptions{
-			Limits: service.Limits{Runs: 1, PerUser: 1, Queued: 100}, Recover: "own",
+		d := dispatch.New(s, dispatch.Options{
+			Limits: dispatch.Limits{Runs: 1, PerUser: 1, Queued: 100}, Recover: "own",
 			Log: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 		t.Cleanup(func() {
@@ -90,9 +91,9 @@ func TestServersShareAStore(t *testing.T) {
 
 	// The first run is at work on the first server; the second one follows it live.
 	var followers sync.WaitGroup
-	follow := func(d *service.Dispatcher, s *service.Service, id string, after int64) {
+	follow := func(d *dispatch.Dispatcher, s *service.Service, id string, after int64) {
 		next := after + 1
-		for batch, err := range d.Follow(ctx, id, service.FollowOptions{After: after}) {
+		for batch, err := range d.Follow(ctx, id, dispatch.FollowOptions{After: after}) {
 			if err != nil {
 				t.Errorf("following %s: %v", id, err)
 				return

@@ -1,4 +1,4 @@
-package service
+package dispatch
 
 import (
 	"context"
@@ -7,61 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/fleet"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
-const (
-	// recoverInterval is how often runs are looked for that another process left.
-	recoverInterval = 5 * time.Second
-	// maxTakeOvers is how often a run is taken up in vain before it has to pause in between: one that ends its process
-	// would bring down one process after the other.
-	maxTakeOvers = 3
-	// firstPause is that pause; it doubles up to longestPause.
-	firstPause   = 30 * time.Second
-	longestPause = time.Hour
-)
-
-// tries counts how often a run was taken up in vain. For example, a run whose step ends the process has one more after each
-// restart; a step that finishes makes it none.
-type tries struct {
-	n           int
-	first, last time.Time
-	seq         int64            // the last event of the run then
-	missing     error            // a *[MissingError] if the last try ended because this machine lacks something
-	by          *journal.Process // which process was at the run last; nil where the journal does not tell
-}
-
-// add counts a try.
-func (t *tries) add(at time.Time) {
-	if t.n == 0 {
-		t.first = at
-	}
-	t.n++
-	t.last = at
-}
-
-// areMany reports whether the run has to pause before it is taken up again.
-func (t *tries) areMany() bool { return t.n >= maxTakeOvers }
-
-// next returns when the run may be taken up again. A run that only this machine cannot carry out is left to others at once, and
-// looked at again at each recovery: pauses that grow would outlast the lack.
-func (t *tries) next() time.Time {
-	if !t.areMany() || t.missing != nil {
-		return time.Time{}
-	}
-	const most = 10 // doublings, far above longestPause
-	return t.last.Add(min(firstPause<<min(t.n-maxTakeOvers, most), longestPause))
-}
-
-// areSpent reports whether the run fails now. Only time with tries counts: after a server was off for a week, a run is tried once more.
-func (t *tries) areSpent(limit time.Duration) bool {
-	return t.areMany() && t.last.Sub(t.first) >= limit
-}
+// recoverInterval is how often runs are looked for that another process left.
+const recoverInterval = 5 * time.Second
 
 // Recover takes up interrupted and queued runs, the oldest first, now and every few
 // seconds, until ctx ends.
@@ -88,7 +42,7 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}}
 	var found []*journal.RunInfo
 	unheld := map[string]bool{}
-	for info, err := range d.service.Runs(ctx, Principal{}, filter) {
+	for info, err := range d.service.Runs(ctx, service.Principal{}, filter) {
 		if err != nil {
 			return err
 		}
@@ -139,7 +93,7 @@ func (d *Dispatcher) watchPinned(ctx context.Context, info *journal.RunInfo) {
 
 // isRecoverable reports whether this server may go on with a run that no process holds.
 func (d *Dispatcher) isRecoverable(info *journal.RunInfo) bool {
-	return d.options.Recover == "all" || IsServerRun(info)
+	return d.options.Recover == "all" || service.IsServerRun(info)
 }
 
 // dropRecords removes what is remembered of runs that are neither unheld nor known any more.
@@ -163,7 +117,7 @@ func (d *Dispatcher) recoverRun(id, user string) {
 	if err == nil || isElsewhere || d.ctx.Err() != nil {
 		return
 	}
-	var unavailable *UnavailableError // the store is away, and says nothing about the run
+	var unavailable *service.UnavailableError // the store is away, and says nothing about the run
 	if errors.As(err, &unavailable) || d.addFailure(id, err) {
 		d.options.Log.Error("run could not be recovered", "run", id, "error", err)
 	}
@@ -176,7 +130,7 @@ func (d *Dispatcher) addFailure(id string, err error) (isUntold bool) {
 	t := d.failures[id]
 	before, wasStuck := t.missing, t.areMany()
 	t.missing = nil
-	var missing *MissingError
+	var missing *service.MissingError
 	if errors.As(err, &missing) {
 		t.missing = missing
 	}
@@ -198,9 +152,9 @@ func (d *Dispatcher) addFailure(id string, err error) (isUntold bool) {
 // tryRecover goes on with a run, or cancels it where its process died before it could heed a request to. What
 // another process has taken, or ended, in the meantime is left alone.
 func (d *Dispatcher) tryRecover(id, user string) error {
-	info, err := d.service.Run(d.ctx, Principal{}, id)
+	info, err := d.service.Run(d.ctx, service.Principal{}, id)
 	if err == nil && info.State == journal.RunRunning && info.Holder == nil && !info.CancelRequested {
-		return d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{seen: &info.LastSeq, isRecovery: true})
+		return d.continueRun(d.ctx, service.Principal{}, id, user, continuation{seen: &info.LastSeq, isRecovery: true})
 	}
 	d.dropRun(id, user)
 	if err == nil && info.CancelRequested && info.Holder == nil {
@@ -275,7 +229,7 @@ func (d *Dispatcher) countDeaths(ctx context.Context, info *journal.RunInfo) (tr
 	if !info.Abandoned || info.LastSeq == 0 {
 		return tries{}, nil
 	}
-	t, err := d.service.takeOversAfter(ctx, info.ID, 0)
+	t, err := takeOversAfter(ctx, d.service, info.ID, 0)
 	t.seq = info.LastSeq
 	if err != nil || !t.areMany() {
 		return t, err
@@ -305,7 +259,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, info *journal.RunInfo, t tries)
 	}
 	d.options.Log.Error("a run was given up", "run", info.ID, "flow", info.Flow, "tries", t.n, "reason", e.Data.Error.Message)
 	d.clearFailures(info.ID)
-	session := &Session{Flow: &flow.Flow{Name: info.Flow}, State: journal.NewRunState(), ID: info.ID, StartedBy: info.Labels[journal.LabelOrigin]}
+	session := d.service.ToldSession(info)
 	d.options.Observe(session, e)
 	d.options.Ended(info.ID)
 	d.options.Changed(info.ID)
@@ -317,101 +271,4 @@ func (d *Dispatcher) now() time.Time {
 		return time.Now()
 	}
 	return d.options.Clock()
-}
-
-// Reason tells why a run is given up.
-type Reason struct{ Text, Hint wording.Text }
-
-// reason returns why the run is given up after so long.
-func (t *tries) reason(after time.Duration) Reason {
-	if t.missing != nil {
-		return MissingReason(after, t.missing.Error())
-	}
-	return Reason{
-		wording.Say("the run was taken up %d times, and no step has finished: it is given up", t.n),
-		wording.Say("the log of the server tells why; then resume the run"),
-	}
-}
-
-// MissingReason is the reason of a run that no machine could carry out for so long; missing is a text of a [MissingError].
-func MissingReason(after time.Duration, missing string) Reason {
-	return Reason{
-		wording.Say("no machine could carry the run out for %s: %s", after, missing),
-		wording.Say("give a machine what is missing; then resume the run"),
-	}
-}
-
-// GiveUp records that a run has failed because it was taken up in vain. A user may resume it. The event is nil if the
-// run has gone on since info.
-func (s *Service) GiveUp(ctx context.Context, info *journal.RunInfo, why Reason) (e *journal.Event, err error) {
-	j, err := s.openJournal(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	log, err := j.Reopen(ctx, info.ID)
-	if err != nil {
-		return nil, markUnavailable(err)
-	}
-	defer func() { err = errors.Join(err, markUnavailable(log.Close())) }()
-	if now := log.Info(); now.LastSeq != info.LastSeq || now.State != journal.RunRunning {
-		return nil, nil
-	}
-	e = &journal.Event{Run: info.ID, Seq: info.LastSeq + 1, Type: journal.FlowFailed, Time: time.Now(), Data: &journal.Data{Error: &journal.ErrorInfo{
-		Kind: calls.Internal, Message: why.Text.En, Hint: why.Hint.En,
-	}}}
-	return e, markUnavailable(log.Append(ctx, e))
-}
-
-// VainTries tells how often a run was taken over from processes that died without a step that finished.
-type VainTries struct {
-	// N is 0 if the run may go on at once.
-	N int
-	// Next is when it may be taken up again; a time that has passed is now.
-	Next time.Time
-	// IsSpent is true if it fails now, for Reason.
-	IsSpent bool
-	Reason  Reason
-}
-
-// TakenInVain returns how often a run that no process holds, and whose last process died, was taken over after its event since. It
-// is given up after so long.
-func (s *Service) TakenInVain(ctx context.Context, info *journal.RunInfo, since int64, giveUpAfter time.Duration) (VainTries, error) {
-	if !info.Abandoned || info.State != journal.RunRunning {
-		return VainTries{}, nil
-	}
-	t, err := s.takeOversAfter(ctx, info.ID, since)
-	if err != nil || !t.areMany() {
-		return VainTries{}, err
-	}
-	return VainTries{N: t.n, Next: t.next(), IsSpent: t.areSpent(giveUpAfter), Reason: t.reason(giveUpAfter)}, nil
-}
-
-// LookAfterDeath returns, for a run whose process died, when it is taken up again after processes died at it again and again, zero for a run
-// that does not pause; and which process died, nil where that is not known.
-func (s *Service) LookAfterDeath(ctx context.Context, info *journal.RunInfo) (until time.Time, died *journal.Process, err error) {
-	if !info.Abandoned || info.State != journal.RunRunning || info.LastSeq == 0 {
-		return time.Time{}, nil, nil
-	}
-	t, err := s.takeOversAfter(ctx, info.ID, 0)
-	return t.next(), t.by, err
-}
-
-// takeOversAfter returns how often a run was taken over from processes that died, after an event and
-// since it last got on: since a step finished, or it came to an end that a person has answered.
-func (s *Service) takeOversAfter(ctx context.Context, run string, seq int64) (t tries, err error) {
-	for e, err := range s.Events(ctx, Principal{}, run, seq+1) {
-		if err != nil {
-			return tries{}, err
-		}
-		if e.Data != nil && e.Data.Worker != nil {
-			t.by = e.Data.Worker
-		}
-		switch {
-		case e.Type == journal.StepFinished, e.StopsRun():
-			t = tries{by: t.by}
-		case e.Type == journal.FlowResumed && e.Data != nil && e.Data.Interrupted:
-			t.add(e.Time)
-		}
-	}
-	return t, nil
 }

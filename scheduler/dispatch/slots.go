@@ -1,4 +1,4 @@
-package service
+package dispatch
 
 import (
 	"context"
@@ -30,7 +30,7 @@ var (
 )
 
 // runSlots hands out the slots in which runs are at work: where all are taken, users take turns, each
-// with the request that has waited longest. [Service.NewDispatcher] makes one; it is safe for concurrent use.
+// with the request that has waited longest. [New] makes one; it is safe for concurrent use.
 type runSlots struct {
 	limits Limits
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/fleet"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -66,7 +67,7 @@ func (w *Watch) Why(ctx context.Context, info *journal.RunInfo) (*fleet.Reason, 
 	if err != nil || !ok {
 		return nil, err
 	}
-	until, died, err := w.options.Service.LookAfterDeath(ctx, info)
+	until, died, err := dispatch.LookAfterDeath(ctx, w.options.Service, info)
 	if err != nil {
 		return nil, err
 	}

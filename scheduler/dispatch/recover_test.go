@@ -1,4 +1,4 @@
-package service
+package dispatch
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // countedJournal counts how often the events of each run are read. Of the runs that are
@@ -58,8 +58,8 @@ func (c *countedJournal) Events(ctx context.Context, id string, from int64) iter
 func newIdleDispatcher(t *testing.T) (*Dispatcher, *countedJournal) {
 	t.Helper()
 	j := &countedJournal{Journal: journalmemory.New(time.Now), reads: map[string]int{}, abandoned: map[string]bool{}}
-	s := New(Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil }})
-	d := s.NewDispatcher(DispatcherOptions{Limits: Limits{Queued: 1}, Recover: "own", GiveUpAfter: 24 * time.Hour, Log: slog.New(slog.DiscardHandler)})
+	s := service.New(service.Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil }})
+	d := New(s, Options{Limits: Limits{Queued: 1}, Recover: "own", GiveUpAfter: 24 * time.Hour, Log: slog.New(slog.DiscardHandler)})
 	d.slots.taken = 9 // of runs that the tests launch without a slot
 	t.Cleanup(func() {
 		d.Close(context.Background())
@@ -73,7 +73,7 @@ func newIdleDispatcher(t *testing.T) (*Dispatcher, *countedJournal) {
 // leaveRun records a run that no process holds, with events of these types.
 func leaveRun(t *testing.T, j journal.Journal, id string, types ...journal.EventType) {
 	t.Helper()
-	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: id, Flow: "f", Labels: map[string]string{journal.LabelOrigin: StartedByAPI}, StartedAt: time.Now()})
+	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: id, Flow: "f", Labels: map[string]string{journal.LabelOrigin: service.StartedByAPI}, StartedAt: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,8 +160,8 @@ func TestRecoverGivesUp(t *testing.T) {
 	var observed []journal.EventType
 	d.options.Log = slog.New(logLines{slog.DiscardHandler, &lines})
 	d.options.Changed = func(run string) { changed = append(changed, run) }
-	d.options.Observe = func(s *Session, e *journal.Event) {
-		if s.Flow.Name == "f" && s.StartedBy == StartedByAPI && s.State != nil {
+	d.options.Observe = func(s *service.Session, e *journal.Event) {
+		if s.Flow.Name == "f" && s.StartedBy == service.StartedByAPI && s.State != nil {
 			observed = append(observed, e.Type)
 		}
 	}
@@ -292,7 +292,7 @@ func TestRecoverForgets(t *testing.T) {
 	events := func(yield func(*journal.Event, error) bool) {
 		yield(&journal.Event{Run: "left", Seq: 2, Type: journal.FlowResumed}, nil)
 	}
-	if err := d.launchRun("left", "", &Session{service: d.service}, func(error) {}, events); err != nil {
+	if err := d.launchRun("left", "", d.service.ToldSession(&journal.RunInfo{}), func(error) {}, events); err != nil {
 		t.Fatal(err)
 	}
 	d.runs.Wait()
@@ -324,14 +324,14 @@ func TestCancelAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := func(yield func(*journal.Event, error) bool) {
-		if err := d.Cancel(t.Context(), Principal{}, "r"); err != nil {
+		if err := d.Cancel(t.Context(), service.Principal{}, "r"); err != nil {
 			t.Error(err)
 		}
 		e := &journal.Event{Run: "r", Seq: 1, Type: journal.FlowWaiting, Time: time.Now()}
 		err := log.Append(t.Context(), e)
 		yield(e, errors.Join(err, log.Close()))
 	}
-	if err := d.launchRun("r", "", &Session{service: d.service}, func(error) {}, events); err != nil {
+	if err := d.launchRun("r", "", d.service.ToldSession(&journal.RunInfo{}), func(error) {}, events); err != nil {
 		t.Fatal(err)
 	}
 	d.runs.Wait()
@@ -375,7 +375,7 @@ func TestForgottenAfterLastEvent(t *testing.T) {
 			yield(&journal.Event{Run: "r", Seq: 2, Type: journal.FlowWaiting, Time: time.Now()}, nil)
 		}
 	}
-	if err := d.launchRun("r", "", &Session{service: d.service}, func(error) {}, events); err != nil {
+	if err := d.launchRun("r", "", d.service.ToldSession(&journal.RunInfo{}), func(error) {}, events); err != nil {
 		t.Fatal(err)
 	}
 	live.mu.Lock() // so that it cannot be shown
@@ -401,7 +401,7 @@ func TestRefusedLaunch(t *testing.T) {
 	d.options.Log = slog.New(slog.NewTextHandler(&log, nil))
 	refused := calls.Errorf(calls.Invalid, "no step waits for a value")
 	events := func(yield func(*journal.Event, error) bool) { yield(nil, refused) }
-	err := d.launchRun("r", "", &Session{service: d.service}, func(error) {}, events)
+	err := d.launchRun("r", "", d.service.ToldSession(&journal.RunInfo{}), func(error) {}, events)
 	d.runs.Wait()
 	if !errors.Is(err, refused) || log.Len() > 0 {
 		t.Errorf("got %v and the log %s", err, log.String())
@@ -417,7 +417,7 @@ func TestLaunchWithLostAnswer(t *testing.T) {
 			yield(nil, full)
 		}
 	}
-	if err := d.launchRun("r", "", &Session{service: d.service}, func(error) {}, events); !errors.Is(err, full) {
+	if err := d.launchRun("r", "", d.service.ToldSession(&journal.RunInfo{}), func(error) {}, events); !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -426,7 +426,7 @@ func TestLaunchWithLostAnswer(t *testing.T) {
 func TestLaunchWithoutEvents(t *testing.T) {
 	d, _ := newIdleDispatcher(t)
 	events := func(func(*journal.Event, error) bool) {}
-	err := d.launchRun("r", "", &Session{service: d.service}, func(error) {}, events)
+	err := d.launchRun("r", "", d.service.ToldSession(&journal.RunInfo{}), func(error) {}, events)
 	if calls.KindOf(err) != calls.Internal {
 		t.Errorf("got %v", err)
 	}
@@ -487,7 +487,7 @@ func TestRecoverPassesUnreadableRuns(t *testing.T) {
 func TestAnswersAreNotGoingOn(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	leaveRun(t, j, "waits", journal.FlowStarted, journal.FlowWaiting)
-	before, err := d.service.Run(t.Context(), Principal{}, "waits")
+	before, err := d.service.Run(t.Context(), service.Principal{}, "waits")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -518,9 +518,9 @@ func TestAnswersAreNotGoingOn(t *testing.T) {
 func TestRecoverLeavesToOthers(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	loads := 0
-	d.service = New(Parts{
+	d.service = service.New(service.Parts{
 		Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil },
-		Loader: func(Surroundings) (*flow.Loader, []Note, error) {
+		Loader: func(service.Surroundings) (*flow.Loader, []service.Note, error) {
 			loads++
 			return nil, nil, calls.Errorf(calls.Plugin, "the plugin demo is not there")
 		},
@@ -572,7 +572,7 @@ func TestRecoverLeavesToOthers(t *testing.T) {
 func TestRecoverWatchesPinned(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	d.slots.taken = 0
-	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: "dies", Flow: "f", Labels: map[string]string{journal.LabelOrigin: StartedByAPI, journal.LabelRunsOn: "temporal"}, StartedAt: time.Now()})
+	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: "dies", Flow: "f", Labels: map[string]string{journal.LabelOrigin: service.StartedByAPI, journal.LabelRunsOn: "temporal"}, StartedAt: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -591,30 +591,5 @@ func TestRecoverWatchesPinned(t *testing.T) {
 	}
 	if d.CountStuck() != 1 || d.isKnown("dies") {
 		t.Errorf("%d runs are stuck, and it is taken up: %v", d.CountStuck(), d.isKnown("dies"))
-	}
-}
-
-// A machine whose program is older than one that was at a run leaves the run to others: it may not understand the events.
-func TestOlderHere(t *testing.T) {
-	for _, tt := range []struct {
-		name, here, began string
-		wentOn            []string
-		isOlder           bool
-	}{
-		{name: "the same", here: "v1.1.0", began: "v1.1.0", wentOn: []string{"v1.1.0"}},
-		{name: "newer", here: "v1.2.0", began: "v1.0.0", wentOn: []string{"v1.1.0"}},
-		{name: "begun by a newer one", here: "v1.1.0", began: "v1.2.0", isOlder: true},
-		{name: "gone on with by a newer one", here: "v1.1.0", began: "v1.0.0", wentOn: []string{"v1.0.0", "v1.2.0", "v1.1.0"}, isOlder: true},
-		{name: "not numbers", here: "dev", began: "v1.2.0", wentOn: []string{"v1.3.0"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := &Session{program: tt.began, executor: &scheduler.StepExecutor{Program: tt.here}, State: journal.NewRunState()}
-			for _, version := range tt.wentOn {
-				s.State.Stretches = append(s.State.Stretches, journal.Stretch{Process: journal.Process{Version: version}})
-			}
-			if err := s.olderHere(); (err != nil) != tt.isOlder {
-				t.Errorf("got %v", err)
-			}
-		})
 	}
 }

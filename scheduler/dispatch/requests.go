@@ -1,4 +1,4 @@
-package service
+package dispatch
 
 import (
 	"context"
@@ -8,14 +8,15 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // Start begins a run that goes on in the background: it is durable when Start returns, and
 // whatever is wrong with its inputs is the error. r.ID must be set. Where there is no room
 // the run waits at most so long for a slot, and fails with [ErrNoSlot]; with 0 it is queued
 // durably, or refused with [ErrQueueFull]. A run of other machines that cannot be reached is queued as durably with 0, and they are told of
-// it once they are back; else it fails with [ErrMachinesAway].
-func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wait time.Duration) ([]Note, error) {
+// it once they are back; else it fails with [service.ErrMachinesAway].
+func (d *Dispatcher) Start(ctx context.Context, p service.Principal, r service.StartRequest, wait time.Duration) ([]service.Note, error) {
 	if d.options.On != "" {
 		return d.startElsewhere(ctx, p, r, wait)
 	}
@@ -43,7 +44,7 @@ func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wai
 
 // queueRun records a run that has not begun and lets it wait for its turn. It is counted in the
 // queue first, so that runs that start at once do not pass the limit.
-func (d *Dispatcher) queueRun(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
+func (d *Dispatcher) queueRun(ctx context.Context, p service.Principal, r service.StartRequest) ([]service.Note, error) {
 	if !d.slots.reserveInQueue() {
 		d.forgetRun(r.ID)
 		return nil, ErrQueueFull
@@ -66,14 +67,11 @@ func (d *Dispatcher) awaitSlot(ctx context.Context, user string, limit time.Dura
 	return d.slots.waitForSlot(ctx, user)
 }
 
-// SlotWait is how long a request waits for a slot for its run, where it waits.
-const SlotWait = 10 * time.Second
-
 // Resume goes on with a run in the background. Answers are checked before anything runs:
 // when Resume returns nil, they are durable; with an error nothing has changed. A run that is
 // cancelled while it waits for a slot stays so, with [scheduler.ErrCancelledSince]. For a run of other machines that cannot be reached the
-// error is [ErrMachinesAway].
-func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with ResumeWith) error {
+// error is [service.ErrMachinesAway].
+func (d *Dispatcher) Resume(ctx context.Context, p service.Principal, id string, with service.ResumeWith) error {
 	info, err := d.service.Run(ctx, p, id)
 	if err != nil {
 		return err
@@ -89,12 +87,11 @@ func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with Re
 		d.forgetRun(id)
 		return err
 	}
-	with.seen = &info.LastSeq
-	return d.continueRun(ctx, p, id, user, with)
+	return d.continueRun(ctx, p, id, user, continuation{ResumeWith: with, seen: &info.LastSeq})
 }
 
-// Cancel stops a run as [Service.Cancel] does, and sooner where this process is at it.
-func (d *Dispatcher) Cancel(ctx context.Context, p Principal, id string) error {
+// Cancel stops a run as [service.Service.Cancel] does, and sooner where this process is at it.
+func (d *Dispatcher) Cancel(ctx context.Context, p service.Principal, id string) error {
 	if _, err := d.service.Run(ctx, p, id); err != nil {
 		return err
 	}
@@ -116,23 +113,23 @@ func (d *Dispatcher) Cancel(ctx context.Context, p Principal, id string) error {
 	return d.hideRemote(id, err)
 }
 
-// hideRemote returns the error of a request, and [ErrMachinesAway] for one of other machines, which may name addresses: the log gets that.
+// hideRemote returns the error of a request, and [service.ErrMachinesAway] for one of other machines, which may name addresses: the log gets that.
 func (d *Dispatcher) hideRemote(id string, err error) error {
-	if !errors.As(err, new(*RemoteError)) {
+	if !errors.As(err, new(*service.RemoteError)) {
 		return err
 	}
 	d.options.Log.Warn("other machines could not be told of a run", "run", id, "error", err)
-	return ErrMachinesAway
+	return service.ErrMachinesAway
 }
 
 // StartQueued tells the other machines of a run that is theirs and has not begun: the request that has
 // recorded it may not have come so far. One that they know of stays as it is.
-func (d *Dispatcher) StartQueued(ctx context.Context, p Principal, info *journal.RunInfo) error {
+func (d *Dispatcher) StartQueued(ctx context.Context, p service.Principal, info *journal.RunInfo) error {
 	isTheirs := info.Labels[journal.LabelRunsOn] != ""
 	if !isTheirs || !info.Queued() {
 		return nil
 	}
-	err := d.Resume(ctx, p, info.ID, ResumeWith{})
+	err := d.Resume(ctx, p, info.ID, service.ResumeWith{})
 	if err == nil {
 		return nil
 	}
@@ -140,14 +137,14 @@ func (d *Dispatcher) StartQueued(ctx context.Context, p Principal, info *journal
 	if lookUp == nil && !now.Queued() {
 		return nil // it has begun meanwhile
 	}
-	if errors.Is(err, ErrMachinesAway) {
+	if errors.Is(err, service.ErrMachinesAway) {
 		d.remote.setUntold(true)
 	}
 	return err
 }
 
 // startElsewhere records a run and lets other machines carry it out.
-func (d *Dispatcher) startElsewhere(ctx context.Context, p Principal, r StartRequest, wait time.Duration) ([]Note, error) {
+func (d *Dispatcher) startElsewhere(ctx context.Context, p service.Principal, r service.StartRequest, wait time.Duration) ([]service.Note, error) {
 	if d.IsStopping() {
 		return nil, ErrStopping
 	}
@@ -158,10 +155,10 @@ func (d *Dispatcher) startElsewhere(ctx context.Context, p Principal, r StartReq
 	case isAway && isQueued:
 		return d.recordUntold(ctx, p, r)
 	case isAway:
-		return nil, ErrMachinesAway
+		return nil, service.ErrMachinesAway
 	}
 	session, notes, err := d.service.NewSession(ctx, p, r)
-	if isQueued && errors.As(err, new(*RemoteError)) {
+	if isQueued && errors.As(err, new(*service.RemoteError)) {
 		return d.recordUntold(ctx, p, r)
 	}
 	if err != nil {
@@ -170,12 +167,12 @@ func (d *Dispatcher) startElsewhere(ctx context.Context, p Principal, r StartReq
 	d.watchElsewhere(r.ID, 0)
 	defer d.options.Changed(r.ID)
 	err = session.Detached(ctx)
-	isUntold := errors.As(err, new(*NotStartedError))
+	isUntold := errors.As(err, new(*service.NotStartedError))
 	switch {
 	case !isUntold:
 		return notes, err
 	case calls.KindOf(err) == calls.Invalid: // refused, for example for another key of payloads, and cancelled
-		return notes, d.hideRemote(r.ID, &RemoteError{err})
+		return notes, d.hideRemote(r.ID, &service.RemoteError{Err: err})
 	case isQueued:
 		d.options.Log.Warn("other machines are told of a run later", "run", r.ID, "error", err)
 		d.remote.setUntold(true)
@@ -184,11 +181,11 @@ func (d *Dispatcher) startElsewhere(ctx context.Context, p Principal, r StartReq
 	if _, notCancelled := d.service.CancelInJournal(context.WithoutCancel(ctx), r.ID); notCancelled != nil {
 		err = errors.Join(err, notCancelled)
 	}
-	return notes, d.hideRemote(r.ID, &RemoteError{err})
+	return notes, d.hideRemote(r.ID, &service.RemoteError{Err: err})
 }
 
 // recordUntold records a run of other machines that cannot be reached: they are told of it once they are back.
-func (d *Dispatcher) recordUntold(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
+func (d *Dispatcher) recordUntold(ctx context.Context, p service.Principal, r service.StartRequest) ([]service.Note, error) {
 	_, notes, err := d.service.Enqueue(ctx, p, r)
 	if err != nil {
 		return notes, err
@@ -201,15 +198,15 @@ func (d *Dispatcher) recordUntold(ctx context.Context, p Principal, r StartReque
 
 // resumeElsewhere goes on with a run that other machines carry out. As with a run of this process, who follows it
 // next is to find that it goes on: it waits for that as long as for a slot.
-func (d *Dispatcher) resumeElsewhere(ctx context.Context, p Principal, info *journal.RunInfo, with ResumeWith) error {
+func (d *Dispatcher) resumeElsewhere(ctx context.Context, p service.Principal, info *journal.RunInfo, with service.ResumeWith) error {
 	if away := d.remote.lastError(); away != nil {
-		return &RemoteError{away}
+		return &service.RemoteError{Err: away}
 	}
-	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: info.ID, Flow: with.Flow})
+	session, _, err := d.service.ReopenSession(ctx, p, service.ResumeRequest{Run: info.ID, Flow: with.Flow})
 	if err != nil {
 		return err
 	}
-	err = session.tellRemote(ctx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow})
+	err = session.TellRemote(ctx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow})
 	if err == nil {
 		d.watchElsewhere(info.ID, info.LastSeq)
 	}
@@ -219,6 +216,9 @@ func (d *Dispatcher) resumeElsewhere(ctx context.Context, p Principal, info *jou
 	d.options.Changed(info.ID)
 	return err
 }
+
+// startedInterval is how often a run is looked at that other machines were told of.
+const startedInterval = 50 * time.Millisecond
 
 // awaitGoingOn waits until a run that other machines were told of has gone on, at most so long.
 func (d *Dispatcher) awaitGoingOn(ctx context.Context, before *journal.RunInfo, limit time.Duration) {
@@ -232,7 +232,7 @@ func (d *Dispatcher) awaitGoingOn(ctx context.Context, before *journal.RunInfo, 
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(retakeInterval):
+		case <-time.After(startedInterval):
 		}
 	}
 }
@@ -240,13 +240,39 @@ func (d *Dispatcher) awaitGoingOn(ctx context.Context, before *journal.RunInfo, 
 // hasGoneOn reports whether a run has gone on since it was looked at. Answers alone do not count, nor that a run that
 // waited has a holder: it may be one that records answers.
 func (d *Dispatcher) hasGoneOn(ctx context.Context, before *journal.RunInfo) (bool, error) {
-	now, err := d.service.Run(ctx, Principal{}, before.ID)
+	now, err := d.service.Run(ctx, service.Principal{}, before.ID)
 	if err != nil || now.LastSeq == before.LastSeq {
 		isHeld := err == nil && now.Holder != nil && before.State != journal.RunWaiting
 		return isHeld, err
 	}
-	for e, err := range d.service.Events(ctx, Principal{}, before.ID, now.LastSeq) {
+	for e, err := range d.service.Events(ctx, service.Principal{}, before.ID, now.LastSeq) {
 		return err == nil && e.Type != journal.StepAnswered, err
 	}
 	return false, nil
+}
+
+// missedMessages counts the messages in a row that a step did not take since an event of its run. The journal has only those that a
+// model reads.
+type missedMessages struct {
+	seq int64
+	n   int
+}
+
+// maxMissed bounds for how many steps messages are counted; they are counted from the beginning after that.
+const maxMissed = 10_000
+
+// CountMissed counts a message that a step has not taken, since the last event of its run.
+func (d *Dispatcher) CountMissed(step string, seq int64) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.missed) >= maxMissed {
+		clear(d.missed)
+	}
+	count := d.missed[step]
+	if count.seq != seq {
+		count = missedMessages{seq: seq}
+	}
+	count.n++
+	d.missed[step] = count
+	return count.n
 }

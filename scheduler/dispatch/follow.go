@@ -1,4 +1,4 @@
-package service
+package dispatch
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // FollowOptions say which events of a run are followed, and how long.
@@ -30,7 +31,7 @@ func (d *Dispatcher) Follow(ctx context.Context, id string, o FollowOptions) ite
 	return func(yield func([]*Frame, error) bool) {
 		live := d.hub.acquireRun(id)
 		defer d.hub.releaseRun(id, live)
-		noticed, stop := d.service.subscribeToRun(ctx, id)
+		noticed, stop := d.service.SubscribeToRun(ctx, id)
 		defer stop()
 		f := &follower{d: d, id: id, live: live, noticed: noticed, options: o, since: time.Now()}
 		for f.yieldNext(ctx, yield) {
@@ -102,7 +103,9 @@ func (f *follower) yieldBatch(batch []*Frame, yield func([]*Frame, error) bool) 
 
 // readJournal yields the events that the journal has, if any.
 func (f *follower) readJournal(ctx context.Context, yield func([]*Frame, error) bool) (hasMore, isOver bool) {
-	look := func(ctx context.Context) (*journal.RunInfo, error) { return f.d.service.Run(ctx, Principal{}, f.id) }
+	look := func(ctx context.Context) (*journal.RunInfo, error) {
+		return f.d.service.Run(ctx, service.Principal{}, f.id)
+	}
 	info, err := f.live.pollInfo(ctx, look, f.since)
 	if err != nil {
 		yield(nil, err)
@@ -112,7 +115,7 @@ func (f *follower) readJournal(ctx context.Context, yield func([]*Frame, error) 
 		return false, f.isOver(info)
 	}
 	var batch []*Frame
-	for event, err := range f.d.service.Events(ctx, Principal{}, f.id, f.options.After+1) {
+	for event, err := range f.d.service.Events(ctx, service.Principal{}, f.id, f.options.After+1) {
 		var frame *Frame
 		if err == nil {
 			frame, err = EncodeEvent(event)

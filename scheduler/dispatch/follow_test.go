@@ -1,4 +1,4 @@
-package service_test
+package dispatch_test
 
 import (
 	"context"
@@ -15,16 +15,17 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // newDispatcher is one that runs everything at once, on a service of its own.
-func newDispatcher(t *testing.T) (*service.Service, *service.Dispatcher) {
+func newDispatcher(t *testing.T) (*service.Service, *dispatch.Dispatcher) {
 	t.Helper()
 	s := newService()
-	d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	d := dispatch.New(s, dispatch.Options{Limits: dispatch.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() {
 		d.Close(context.Background())
 		if err := s.Close(); err != nil {
@@ -55,7 +56,7 @@ func TestFollowersMissNothing(t *testing.T) {
 		after := int64(i * 1000)
 		all.Go(func() {
 			next := after + 1
-			for batch, err := range d.Follow(t.Context(), id, service.FollowOptions{After: after}) {
+			for batch, err := range d.Follow(t.Context(), id, dispatch.FollowOptions{After: after}) {
 				if err != nil {
 					t.Error(err)
 					return
@@ -86,7 +87,7 @@ func TestFollowersSeeNoImageBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := int64(1)
-	for batch, err := range d.Follow(t.Context(), id, service.FollowOptions{}) {
+	for batch, err := range d.Follow(t.Context(), id, dispatch.FollowOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,9 +124,9 @@ func TestFollowRunOfOthers(t *testing.T) {
 		}
 	})
 	<-begun
-	var last *service.Frame
+	var last *dispatch.Frame
 	n := int64(0)
-	for batch, err := range d.Follow(t.Context(), "run-1", service.FollowOptions{}) {
+	for batch, err := range d.Follow(t.Context(), "run-1", dispatch.FollowOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +157,7 @@ func TestFollowOnNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := noticing{journalmemory.New(time.Now), make(chan struct{}, 1)}
 		s := newServiceOf(scripted.Echo{}, func(context.Context, bool) (journal.Journal, error) { return j, nil })
-		d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "none", Log: slog.New(slog.DiscardHandler)})
+		d := dispatch.New(s, dispatch.Options{Limits: dispatch.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "none", Log: slog.New(slog.DiscardHandler)})
 		log, err := j.Begin(t.Context(), &journal.RunHeader{ID: "run-1", Flow: "f", File: "f.yaml", StartedAt: time.Now()})
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +165,7 @@ func TestFollowOnNotice(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		arrived := make(chan time.Time, 8)
 		go func() {
-			for batch := range d.Follow(ctx, "run-1", service.FollowOptions{}) {
+			for batch := range d.Follow(ctx, "run-1", dispatch.FollowOptions{}) {
 				if len(batch) > 0 {
 					arrived <- time.Now()
 				}
@@ -211,7 +212,7 @@ func (c cancelling) Reopen(ctx context.Context, id string) (journal.RunLog, erro
 func TestCancelAsItsTurnComes(t *testing.T) {
 	j, model := cancelling{journalmemory.New(time.Now)}, heldModel{make(chan struct{})}
 	s := newServiceOf(model, func(context.Context, bool) (journal.Journal, error) { return j, nil })
-	d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 1, PerUser: 1, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	d := dispatch.New(s, dispatch.Options{Limits: dispatch.Limits{Runs: 1, PerUser: 1, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
 	first, queued := service.NewRunID(), service.NewRunID()
 	for _, id := range []string{first, queued} {
 		r := service.StartRequest{ID: id, Flow: loadText(t, s, echoes), Inputs: value.OfMap(value.Pairs("question", "q"))}
@@ -220,7 +221,7 @@ func TestCancelAsItsTurnComes(t *testing.T) {
 		}
 	}
 	close(model.released)
-	for _, err := range d.Follow(t.Context(), queued, service.FollowOptions{}) {
+	for _, err := range d.Follow(t.Context(), queued, dispatch.FollowOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +240,7 @@ func TestCancelBeforeItsSlot(t *testing.T) {
 	model := heldModel{make(chan struct{})}
 	j := journalmemory.New(time.Now)
 	s := newServiceOf(model, func(context.Context, bool) (journal.Journal, error) { return j, nil })
-	d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 1, PerUser: 1, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	d := dispatch.New(s, dispatch.Options{Limits: dispatch.Limits{Runs: 1, PerUser: 1, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
 	start := func(text string, inputs value.Value) string {
 		id := service.NewRunID()
 		if _, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, s, text), Inputs: inputs}, time.Minute); err != nil {
@@ -248,7 +249,7 @@ func TestCancelBeforeItsSlot(t *testing.T) {
 		return id
 	}
 	waits := start(waitsForCity, value.OfMap(nil))
-	for _, err := range d.Follow(t.Context(), waits, service.FollowOptions{UntilWaiting: true}) {
+	for _, err := range d.Follow(t.Context(), waits, dispatch.FollowOptions{UntilWaiting: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +282,7 @@ func TestCancelBeforeItsSlot(t *testing.T) {
 func TestCancelledRunLeavesTheQueue(t *testing.T) {
 	j, model := journalmemory.New(time.Now), heldModel{make(chan struct{})}
 	s := newServiceOf(model, func(context.Context, bool) (journal.Journal, error) { return j, nil })
-	d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 1, PerUser: 1, Queued: 1}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	d := dispatch.New(s, dispatch.Options{Limits: dispatch.Limits{Runs: 1, PerUser: 1, Queued: 1}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
 	start := func() (string, error) {
 		id := service.NewRunID()
 		_, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, s, echoes), Inputs: value.OfMap(value.Pairs("question", "q"))}, 0)
@@ -294,7 +295,7 @@ func TestCancelledRunLeavesTheQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := start(); !errors.Is(err, service.ErrQueueFull) {
+	if _, err := start(); !errors.Is(err, dispatch.ErrQueueFull) {
 		t.Errorf("a third run: %v", err)
 	}
 	if err := d.Cancel(t.Context(), anyone, queued); err != nil {
@@ -303,7 +304,7 @@ func TestCancelledRunLeavesTheQueue(t *testing.T) {
 	if active, waiting := d.Load(); active != 1 || waiting != 0 {
 		t.Errorf("%d are at work and %d wait", active, waiting)
 	}
-	if err := d.Resume(t.Context(), anyone, queued, service.ResumeWith{Wait: time.Millisecond}); !errors.Is(err, service.ErrNoSlot) {
+	if err := d.Resume(t.Context(), anyone, queued, service.ResumeWith{Wait: time.Millisecond}); !errors.Is(err, dispatch.ErrNoSlot) {
 		t.Errorf("resuming the cancelled run: %v", err)
 	}
 	next, err := start()
@@ -311,7 +312,7 @@ func TestCancelledRunLeavesTheQueue(t *testing.T) {
 		t.Errorf("the next run: %v", err)
 	}
 	close(model.released)
-	for _, err := range d.Follow(t.Context(), next, service.FollowOptions{}) {
+	for _, err := range d.Follow(t.Context(), next, dispatch.FollowOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -334,7 +335,7 @@ func TestResumeAtOnce(t *testing.T) {
 	if _, err := d.Start(t.Context(), lin, service.StartRequest{ID: id, Flow: f, Inputs: value.OfMap(nil)}, 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range d.Follow(t.Context(), id, service.FollowOptions{UntilWaiting: true}) {
+	for _, err := range d.Follow(t.Context(), id, dispatch.FollowOptions{UntilWaiting: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +362,7 @@ func TestResumeAtOnce(t *testing.T) {
 	if (errs[0] == nil) == (errs[1] == nil) {
 		t.Errorf("got %v and %v", errs[0], errs[1])
 	}
-	for batch, err := range d.Follow(t.Context(), id, service.FollowOptions{}) {
+	for batch, err := range d.Follow(t.Context(), id, dispatch.FollowOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -382,8 +383,8 @@ func answersFor(step, pointer, text string) []scheduler.Answer {
 func TestEndedBeforeTheNextSession(t *testing.T) {
 	s := newService()
 	release, first := make(chan struct{}), sync.Once{}
-	d := s.NewDispatcher(service.DispatcherOptions{
-		Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler),
+	d := dispatch.New(s, dispatch.Options{
+		Limits: dispatch.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler),
 		Ended: func(string) { first.Do(func() { <-release }) },
 	})
 	t.Cleanup(func() {
@@ -397,8 +398,8 @@ func TestEndedBeforeTheNextSession(t *testing.T) {
 	if _, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, s, waits), Inputs: value.OfMap(nil)}, 0); err != nil {
 		t.Fatal(err)
 	}
-	hasStopped := func(frame *service.Frame) bool { return frame.Type == journal.FlowWaiting }
-	for batch, err := range d.Follow(t.Context(), id, service.FollowOptions{}) {
+	hasStopped := func(frame *dispatch.Frame) bool { return frame.Type == journal.FlowWaiting }
+	for batch, err := range d.Follow(t.Context(), id, dispatch.FollowOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,7 +410,7 @@ func TestEndedBeforeTheNextSession(t *testing.T) {
 	answer := service.ResumeWith{Answers: []scheduler.Answer{{Step: "place", Pointer: "/city", Value: value.OfString("Hangzhou")}}, Wait: time.Minute}
 	soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := d.Resume(soon, anyone, id, answer); !errors.Is(err, service.ErrAtWork) {
+	if err := d.Resume(soon, anyone, id, answer); !errors.Is(err, dispatch.ErrAtWork) {
 		t.Errorf("while the first session is not over: %v", err)
 	}
 	close(release)

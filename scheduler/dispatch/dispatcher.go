@@ -1,4 +1,4 @@
-package service
+package dispatch
 
 import (
 	"bytes"
@@ -6,33 +6,17 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// What of a server begins runs: the values of the label [journal.LabelOrigin].
-const (
-	StartedByAPI     = "api"
-	StartedByOpenAI  = "openai"
-	StartedByMCP     = "mcp"
-	StartedByTrigger = "trigger"
-)
-
-// IsServerRun reports whether a server began a run: a [Dispatcher] recovers it by itself.
-func IsServerRun(info *journal.RunInfo) bool {
-	return slices.Contains([]string{StartedByAPI, StartedByOpenAI, StartedByMCP, "server", StartedByTrigger}, info.Labels[journal.LabelOrigin])
-}
-
-// DispatcherOptions are the settings of a [Dispatcher].
-type DispatcherOptions struct {
+// Options are the settings of a [Dispatcher].
+type Options struct {
 	Limits Limits
 	// Recover names the interrupted runs that are taken up: own, all or none.
 	Recover string
@@ -40,7 +24,7 @@ type DispatcherOptions struct {
 	GiveUpAfter time.Duration
 	// Clock is the present of recovery; nil is the clock of the machine.
 	Clock func() time.Time
-	// On names what carries new runs out on other machines: [StartRequest] On. "" is this
+	// On names what carries new runs out on other machines: [service.StartRequest] On. "" is this
 	// process.
 	On string
 	// Log gets what happens to runs that no caller waits for.
@@ -50,7 +34,7 @@ type DispatcherOptions struct {
 	// Observe hears of every event of the runs at work here, Ended of each session that is
 	// over, with or without a last event, before the next session of the run begins; nil is not told. They run on the
 	// goroutine of the session and must not block.
-	Observe func(s *Session, e *journal.Event)
+	Observe func(s *service.Session, e *journal.Event)
 	Ended   func(run string)
 	// EndedElsewhere hears of each run that came to its end, or to wait, on other machines, of those that this process gave them; nil is
 	// not told.
@@ -59,11 +43,11 @@ type DispatcherOptions struct {
 
 // Dispatcher carries runs out in the background: it begins them as far as there is room,
 // queues the others durably, lets any number of readers follow them, takes up what another
-// process left, and hands over what is not over when it ends. [Service.NewDispatcher] makes
+// process left, and hands over what is not over when it ends. [New] makes
 // one for the life of a server, [Dispatcher.Close] ends it. It is safe for concurrent use.
 type Dispatcher struct {
-	service *Service
-	options DispatcherOptions
+	service *service.Service
+	options Options
 	hub     hub
 	slots   *runSlots
 	remote  remoteState
@@ -83,13 +67,13 @@ type Dispatcher struct {
 	deaths    map[string]tries          // those of unheld runs that were taken over from processes that died, where they are many
 }
 
-// NewDispatcher returns a Dispatcher; recovery begins with [Dispatcher.Recover].
-func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
+// New returns a Dispatcher; recovery begins with [Dispatcher.Recover].
+func New(s *service.Service, o Options) *Dispatcher {
 	if o.Changed == nil {
 		o.Changed = func(string) {}
 	}
 	if o.Observe == nil {
-		o.Observe = func(*Session, *journal.Event) {}
+		o.Observe = func(*service.Session, *journal.Event) {}
 	}
 	if o.Ended == nil {
 		o.Ended = func(string) {}
@@ -105,9 +89,6 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 	d.ctx, d.end = context.WithCancelCause(context.Background())
 	return d
 }
-
-// NewRunID returns the id of a new run.
-func NewRunID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // noteQueued keeps how a run is taken out of the queue, unless its turn has come already.
 func (d *Dispatcher) noteQueued(id string, withdraw func() bool) {
@@ -196,7 +177,7 @@ func (d *Dispatcher) dropRun(id, user string) {
 // launchRun carries a run out in a goroutine, which releases the user's slot at its end. It
 // returns once the run has begun, or gone on with all of its answers, and that is durable, or with the error
 // that came instead.
-func (d *Dispatcher) launchRun(id, user string, session *Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
+func (d *Dispatcher) launchRun(id, user string, session *service.Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
 	d.mu.Lock()
 	isStopping := d.stopping
 	if !isStopping {
@@ -221,7 +202,7 @@ func (d *Dispatcher) launchRun(id, user string, session *Session, cancel context
 
 // carryOut publishes the events of a session. begun gets nil with the first of them after the answers,
 // or the error that came instead.
-func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*journal.Event, error], begun chan<- error) {
+func (d *Dispatcher) carryOut(id string, session *service.Session, events iter.Seq2[*journal.Event, error], begun chan<- error) {
 	live := d.hub.acquireRun(id)
 	defer d.hub.releaseRun(id, live)
 	// Whoever has seen the last event may go on with the run at once. Only then: the frames of two
@@ -303,25 +284,21 @@ func (d *Dispatcher) logEnd(id string, err error) {
 	d.options.Log.Error("run failed", "run", id, "error", err)
 }
 
-// ResumeWith is what a run goes on with: nothing, answers, or an edited flow.
-type ResumeWith struct {
-	Answers []scheduler.Answer
-	Flow    *flow.Flow
-	// Wait is how long the run may wait for a slot.
-	Wait time.Duration
-
+// continuation is [service.ResumeWith] with the reasons of the dispatcher itself.
+type continuation struct {
+	service.ResumeWith
 	seen       *int64 // [scheduler.Resumption] Seen
-	isRecovery bool   // by the server itself: what it lacks is a *[MissingError], not an error of the run
+	isRecovery bool   // by the server itself: a lack of this machine is a *[service.MissingError], not an error of the run
 }
 
 // continueRun goes on with a registered run that has a slot.
-func (d *Dispatcher) continueRun(ctx context.Context, p Principal, id, user string, with ResumeWith) error {
-	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: id, Flow: with.Flow})
+func (d *Dispatcher) continueRun(ctx context.Context, p service.Principal, id, user string, with continuation) error {
+	session, _, err := d.service.ReopenSession(ctx, p, service.ResumeRequest{Run: id, Flow: with.Flow})
 	if with.isRecovery {
 		if err == nil {
-			err = session.checkParts()
+			err = session.CheckParts()
 		}
-		err = AsMissing(err)
+		err = service.AsMissing(err)
 	}
 	if err != nil {
 		d.dropRun(id, user)

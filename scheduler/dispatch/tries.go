@@ -1,0 +1,121 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+const (
+	// maxTakeOvers is how often a run is taken up in vain before it has to pause in between: one that ends its process
+	// would bring down one process after the other.
+	maxTakeOvers = 3
+	// firstPause is that pause; it doubles up to longestPause.
+	firstPause   = 30 * time.Second
+	longestPause = time.Hour
+)
+
+// tries counts how often a run was taken up in vain. For example, a run whose step ends the process has one more after each
+// restart; a step that finishes makes it none.
+type tries struct {
+	n           int
+	first, last time.Time
+	seq         int64            // the last event of the run then
+	missing     error            // a *[service.MissingError] if the last try ended because this machine lacks something
+	by          *journal.Process // which process was at the run last; nil where the journal does not tell
+}
+
+// add counts a try.
+func (t *tries) add(at time.Time) {
+	if t.n == 0 {
+		t.first = at
+	}
+	t.n++
+	t.last = at
+}
+
+// areMany reports whether the run has to pause before it is taken up again.
+func (t *tries) areMany() bool { return t.n >= maxTakeOvers }
+
+// next returns when the run may be taken up again. A run that only this machine cannot carry out is left to others at once, and
+// looked at again at each recovery: pauses that grow would outlast the lack.
+func (t *tries) next() time.Time {
+	if !t.areMany() || t.missing != nil {
+		return time.Time{}
+	}
+	const most = 10 // doublings, far above longestPause
+	return t.last.Add(min(firstPause<<min(t.n-maxTakeOvers, most), longestPause))
+}
+
+// areSpent reports whether the run fails now. Only time with tries counts: after a server was off for a week, a run is tried once more.
+func (t *tries) areSpent(limit time.Duration) bool {
+	return t.areMany() && t.last.Sub(t.first) >= limit
+}
+
+// reason returns why the run is given up after so long.
+func (t *tries) reason(after time.Duration) service.Reason {
+	if t.missing != nil {
+		return service.MissingReason(after, t.missing.Error())
+	}
+	return service.Reason{
+		Text: wording.Say("the run was taken up %d times, and no step has finished: it is given up", t.n),
+		Hint: wording.Say("the log of the server tells why; then resume the run"),
+	}
+}
+
+// VainTries tells how often a run was taken over from processes that died without a step that finished.
+type VainTries struct {
+	// N is 0 if the run may go on at once.
+	N int
+	// Next is when it may be taken up again; a time that has passed is now.
+	Next time.Time
+	// IsSpent is true if it fails now, for Reason.
+	IsSpent bool
+	Reason  service.Reason
+}
+
+// TakenInVain returns how often a run that no process holds, and whose last process died, was taken over after its event since. It
+// is given up after so long.
+func TakenInVain(ctx context.Context, s *service.Service, info *journal.RunInfo, since int64, giveUpAfter time.Duration) (VainTries, error) {
+	if !info.Abandoned || info.State != journal.RunRunning {
+		return VainTries{}, nil
+	}
+	t, err := takeOversAfter(ctx, s, info.ID, since)
+	if err != nil || !t.areMany() {
+		return VainTries{}, err
+	}
+	return VainTries{N: t.n, Next: t.next(), IsSpent: t.areSpent(giveUpAfter), Reason: t.reason(giveUpAfter)}, nil
+}
+
+// LookAfterDeath returns, for a run whose process died, when it is taken up again after processes died at it again and again, zero for a run
+// that does not pause; and which process died, nil where that is not known.
+func LookAfterDeath(ctx context.Context, s *service.Service, info *journal.RunInfo) (until time.Time, died *journal.Process, err error) {
+	if !info.Abandoned || info.State != journal.RunRunning || info.LastSeq == 0 {
+		return time.Time{}, nil, nil
+	}
+	t, err := takeOversAfter(ctx, s, info.ID, 0)
+	return t.next(), t.by, err
+}
+
+// takeOversAfter returns how often a run was taken over from processes that died, after an event and
+// since it last got on: since a step finished, or it came to an end that a person has answered.
+func takeOversAfter(ctx context.Context, s *service.Service, run string, seq int64) (t tries, err error) {
+	for e, err := range s.Events(ctx, service.Principal{}, run, seq+1) {
+		if err != nil {
+			return tries{}, err
+		}
+		if e.Data != nil && e.Data.Worker != nil {
+			t.by = e.Data.Worker
+		}
+		switch {
+		case e.Type == journal.StepFinished, e.StopsRun():
+			t = tries{by: t.by}
+		case e.Type == journal.FlowResumed && e.Data != nil && e.Data.Interrupted:
+			t.add(e.Time)
+		}
+	}
+	return t, nil
+}
