@@ -24,7 +24,7 @@ func (a *attempt) providers(named []string) []string {
 	return names
 }
 
-// candidates returns who answers a flow or a step that has these names under llm.
+// candidates returns the providers for a flow or a step with these names under llm.
 func (a *attempt) candidates(named []string) ([]llm.Candidate, error) {
 	names, o := a.providers(named), &a.of.suite.runner.options
 	if a.of.HasScript { // one list answers for every provider

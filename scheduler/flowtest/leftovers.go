@@ -19,8 +19,7 @@ type leftover struct {
 }
 
 // reportLeftovers marks the cases of the file whose answers, mocks or scripted answers no run has asked for: they
-// do not test what they seem to. Rows and variants of a case have these in common; the problem is put on the last
-// of them.
+// do not test what they seem to. Rows and variants of a case share these; the last of them gets the problem.
 func (s *suiteRun) reportLeftovers() {
 	entries := map[flow.Position][]*caseRun{}
 	for _, c := range s.cases {

@@ -22,8 +22,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// TestRecordsOutside: with --record a case asks servers and calls outside, once for all repeats and cases that ask the same, and later runs
-// play that. A request that differs is an error that tells the difference; the cassette has no secret.
+// TestRecordsOutside: with --record a case asks servers and calls outside, once for all repeats and cases that ask
+// the same, and later runs play the answers. A request that differs is an error that shows the difference; the
+// cassette has no secret.
 func TestRecordsOutside(t *testing.T) {
 	var requests, uses, chats atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -67,7 +67,7 @@ func (t *caseTape) deny(ctx context.Context, kind, name string, request value.Va
 	return err
 }
 
-// Begin tells the id of the run.
+// Begin gives the recorded run the id of this run.
 func (t *caseTape) Begin(id string, part int, now time.Time) {
 	if t.run != nil {
 		t.run.Begin(id, part, now)

@@ -21,7 +21,7 @@ type usageObserver interface {
 // heardAnswer is the observer's view of an answer.
 type heardAnswer struct {
 	text     string
-	used     llm.Usage // as the provider tells it
+	used     llm.Usage // as the provider reports it
 	hasBegun bool      // something of it came before an error, if there was one
 }
 

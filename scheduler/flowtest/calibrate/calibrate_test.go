@@ -23,7 +23,7 @@ func readLabels(t *testing.T, lines ...string) []calibrate.Label {
 	return labels
 }
 
-// answering returns services whose judge gives these verdicts, one for each answer.
+// answering returns services with a judge that gives these verdicts, one for each answer.
 func answering(verdicts ...string) (*check.Services, *scripted.Provider) {
 	var texts []string
 	for _, v := range verdicts {

@@ -11,10 +11,10 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// File is what the file of the calibrations of a project is called, in its folder. It is meant to be committed.
+// File is the name of the file with the calibrations of a project, in its folder. It is meant to be committed.
 const File = "judges.calibration.json"
 
-// Kept is what is kept of a calibration, by the name of the judge's provider.
+// Kept holds the kept calibrations, by the name of the judge's provider.
 type Kept map[string]KeptJudge
 
 // KeptJudge is how far a judge agreed with people.
@@ -25,7 +25,7 @@ type KeptJudge struct {
 	FalsePass float64 `json:"false_pass"`
 }
 
-// Load reads the calibrations of a project; none where there is no file.
+// Load reads the calibrations of a project; none if there is no file.
 func Load(file string) (Kept, error) {
 	data, err := calls.ReadFile(file, calls.AnyLength)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +41,7 @@ func Load(file string) (Kept, error) {
 	return kept, nil
 }
 
-// Save keeps a calibration beside those of other judges.
+// Save keeps a calibration beside the calibrations of other judges.
 func Save(file string, c *Calibration) error {
 	kept, err := Load(file)
 	if err != nil {
@@ -60,8 +60,8 @@ func Save(file string, c *Calibration) error {
 	return calls.WriteFile(file, out.Bytes(), 0o644)
 }
 
-// Annotate puts what is known of the judges beside what they found in a run. standard is the name of the
-// provider that judges where a check names none.
+// Annotate puts the calibrations of the judges beside their verdicts in a run. standard is the default provider,
+// which judges if a check names none.
 func (k Kept) Annotate(run *result.Run, standard string) {
 	for _, s := range run.Suites {
 		for _, c := range s.Cases {

@@ -55,7 +55,7 @@ func (c *Check) decideEach(ctx context.Context, e *Evidence) (worst *verdict, va
 	return worst, value.OfList(seen...)
 }
 
-// expand returns a subject for each item; failed tells why there is nothing that could have some.
+// expand returns a subject for each item; failed says why there are no items.
 func (s *parsedSubject) expand(ctx context.Context, e *Evidence) (all []*parsedSubject, failed *verdict) {
 	if before, after, isMany := strings.Cut(s.step, anyItem); isMany {
 		got := e.Record.Step(before)

@@ -13,8 +13,8 @@ import (
 // keyRelevant is the key of the memories that should be found.
 const keyRelevant = "relevant"
 
-// retrievalMatchers lists the matchers of the memories that a step has found. relevant beside them lists the
-// ids that should be found, or tells how much each matters: {id: 2}.
+// retrievalMatchers lists the matchers of the memories that a step has found. relevant beside them lists the ids
+// that should be found, or gives each a gain: {id: 2}.
 func retrievalMatchers() []matcher {
 	on := []subjectKind{retrievedSubject}
 	relevant := modifier{keyRelevant, schema.MustFor[relevantWant]()}

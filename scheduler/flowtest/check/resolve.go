@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// resolve finds the subject in an evidence; failed tells why it is not there. That it is not
-// there is never a pass, not under not either.
+// resolve finds the subject in an evidence; failed says why it is missing. A missing subject is never a pass, not
+// under not either.
 func (s *parsedSubject) resolve(ctx context.Context, e *Evidence) (of *subject, failed *verdict) {
 	of = &subject{parsedSubject: s, of: e}
 	return of, of.find(ctx)

@@ -102,8 +102,8 @@ type subject struct {
 // lastPrompt returns the prompt that was sent last, which has the whole conversation.
 func (s *subject) lastPrompt() *explain.Explanation { return s.prompts[len(s.prompts)-1] }
 
-// absentStep tells why a run has nothing of a step: a fail if the run took another way, an error if the
-// step does not exist.
+// absentStep says why a run has nothing of a step: a fail if the run took another way, an error if the step does
+// not exist.
 func absentStep(e *Evidence, id string) *verdict {
 	if run := e.Record.Error; run != nil {
 		return failf("the step %s has no output: the run failed: %s", id, run.Message).withHint("%s", wording.Of(run.Hint))

@@ -112,7 +112,7 @@ func (s *subject) resolveOutput() *verdict {
 	return s.descend(outputs, wording.Say("the outputs"))
 }
 
-// absentOutputs tells why a run has no outputs.
+// absentOutputs says why a run has no outputs.
 func absentOutputs(e *Evidence) *verdict {
 	r := e.Record
 	if r.Error != nil {
@@ -160,7 +160,7 @@ func (s *subject) descend(v value.Value, of wording.Text) *verdict {
 	return nil
 }
 
-// absentMember tells that a value has no such member.
+// absentMember says that a value has no such member.
 func absentMember(v value.Value, at, token string, of wording.Text) *verdict {
 	where := of
 	if at != "" {

@@ -14,7 +14,7 @@ type modelReaders struct {
 	source string
 	// own is the step whose prompt is checked: in the rounds of an agent its own answers are not new.
 	own string
-	// known tells of steps whether their models had read it; false also while that is found out.
+	// known says for steps whether their models had read it; false also while that is found out.
 	known map[string]bool
 }
 

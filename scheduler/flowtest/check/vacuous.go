@@ -101,8 +101,8 @@ func (s *parsedSubject) namesItself(t *tree) bool {
 	})
 }
 
-// isVacuous reports whether a matcher passes for values of every kind. A matcher under not is not tried: that a text is in none of the
-// values tells nothing.
+// isVacuous reports whether a matcher passes for values of every kind. A matcher under not is not tried: it proves
+// nothing that a text is in none of the values.
 func (m *parsedMatcher) isVacuous(ctx context.Context, do test) bool {
 	if do == nil || m.negated || !m.isTryable {
 		return false

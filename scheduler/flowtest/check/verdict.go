@@ -99,7 +99,7 @@ func (v *verdict) fill(found result.Check, language string) result.Check {
 	return found
 }
 
-// pieceRef names a piece in the language of who reads it.
+// pieceRef names a piece in the reader's language.
 type pieceRef func(language string) *result.PieceRef
 
 // maxShown bounds how much of a text a message shows.

@@ -1,5 +1,6 @@
-// Package compare holds a test run against an earlier one, case by case: whether answers got worse
-// ([Compare]), and what changed in the prompts beside that, by source ([PieceChange]).
+// Package compare compares a test run with an earlier one, case by case: whether answers got worse ([Compare]),
+// and what changed in the prompts at the same time, by source ([PieceChange]). For example, a case fails now
+// because a preset no longer fits the budget.
 package compare
 
 import (
@@ -14,14 +15,14 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// baselineVersion is that of the files this code writes and reads.
+// baselineVersion is the version of the files that this code writes and reads.
 const baselineVersion = 1
 
-// Suffix is what the file of a baseline is called behind its name.
+// Suffix ends the name of a baseline's file, for example main.test.baseline.json.
 const Suffix = ".test.baseline.json"
 
-// Baseline is what is kept of a run to compare later ones with. [NewBaseline] makes it of a run,
-// [ReadBaseline] of a file. It has no texts of prompts and answers. It is only data.
+// Baseline is the record of a run for comparison with later ones. [NewBaseline] makes it from a run,
+// [ReadBaseline] from a file. It contains no texts of prompts and answers. It is only data.
 type Baseline struct {
 	Version int         `json:"version"`
 	Mode    result.Mode `json:"mode"`
@@ -29,30 +30,30 @@ type Baseline struct {
 	Suites []BaselineSuite `json:"suites"`
 }
 
-// BaselineSuite is what is kept of a test file.
+// BaselineSuite is the record of a test file.
 type BaselineSuite struct {
 	File  string         `json:"file"`
 	Cases []BaselineCase `json:"cases"`
 }
 
-// BaselineCase is what is kept of a case. N repeats were decided, and C of them passed.
+// BaselineCase is the record of a case. N repeats were decided, and C of them passed.
 type BaselineCase struct {
 	ID      string         `json:"id"`
 	Cluster string         `json:"cluster,omitempty"`
 	Outcome result.Outcome `json:"outcome"`
 	N       int            `json:"n"`
 	C       int            `json:"c"`
-	// Curtailed reports whether repeats were left out, so that C of N is no estimate.
+	// Curtailed reports whether repeats were left out, so that C of N is not an estimate.
 	Curtailed bool `json:"curtailed,omitempty"`
-	// Score is the mean of all checks over the repeats, nil where none has one; Scores are those of
-	// the metrics that checks name, in the order of the names.
+	// Score is the mean of all checks over the repeats, nil if none has one; Scores are the means of the metrics
+	// that checks name, in the order of the names.
 	Score  *float64 `json:"score,omitempty"`
 	Scores []Score  `json:"scores,omitempty"`
-	// Tokens, Cost and MS are means over the repeats; nil where they are not known.
+	// Tokens, Cost and MS are means over the repeats; nil if they are not known.
 	Tokens *float64 `json:"tokens,omitempty"`
 	Cost   *float64 `json:"cost,omitempty"`
 	MS     *float64 `json:"ms,omitempty"`
-	// Pieces are those of the prompts of the first repeat.
+	// Pieces are the pieces of the prompts of the first repeat.
 	Pieces []result.Piece `json:"pieces,omitempty"`
 }
 
@@ -62,7 +63,7 @@ type Score struct {
 	Mean   float64 `json:"mean"`
 }
 
-// NewBaseline returns what is kept of a run. Skipped cases are not in it.
+// NewBaseline returns the baseline of a run. Skipped cases are not in it.
 func NewBaseline(run *result.Run) *Baseline {
 	b := &Baseline{Version: baselineVersion, Mode: run.Mode, Suites: []BaselineSuite{}}
 	for _, s := range run.Suites {
@@ -82,7 +83,7 @@ func (b *Baseline) sort() {
 	slices.SortFunc(b.Suites, func(x, y BaselineSuite) int { return strings.Compare(x.File, y.File) })
 }
 
-// newBaselineCase returns what is kept of a case.
+// newBaselineCase returns the record of a case.
 func newBaselineCase(c *result.Case) BaselineCase {
 	kept := BaselineCase{ID: c.ID(), Cluster: c.Cluster, Outcome: c.Outcome, Curtailed: c.Curtailed()}
 	kept.C, kept.N = c.Observed()
@@ -216,8 +217,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// Replace returns the baseline with the cases of newer instead of its own, for a run of some test files or cases only. Other
-// cases of these files stay where keeps reports that they are still there; nil: none.
+// Replace returns the baseline with the cases of newer in place of its own, for a run of some test files or cases
+// only. Other cases of these files stay if keeps reports that they still exist; nil: none.
 func (b *Baseline) Replace(newer *Baseline, keeps func(file, id string) bool) *Baseline {
 	all := &Baseline{Version: baselineVersion, Mode: newer.Mode, Suites: slices.Clone(newer.Suites)}
 	for _, s := range b.Suites {

@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
 )
 
-// Compare compares a run with an earlier one, by the cases of the test files that ran in it. The seed
-// fixes what is drawn at random.
+// Compare compares a run with an earlier one, by the cases of the test files that ran in it. The seed fixes the
+// random draws.
 func Compare(before, after *Baseline, against string, seed uint64) *Comparison {
 	c := &Comparison{Against: against, Exact: before.Mode == result.Replay && after.Mode == result.Replay}
 	var pairs []pair

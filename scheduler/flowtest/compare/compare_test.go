@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// makeCase returns a case whose repeats ended as the letters say: p, f or e.
+// makeCase returns a case with one repeat for each letter: p passes, f fails, e is an error.
 func makeCase(name, outcomes string, pieces ...result.Piece) *result.Case {
 	c := &result.Case{Name: name, Planned: len(outcomes), Outcome: result.Pass}
 	for i, letter := range outcomes {
@@ -142,7 +142,7 @@ func TestPromptChanges(t *testing.T) {
 	}
 }
 
-// A piece whose text is the same may come from elsewhere. What an earlier version has kept does not tell from where.
+// A piece with the same text may have another source now. A record of an earlier version does not name the source.
 func TestPromptSourcesChange(t *testing.T) {
 	piece := func(sources ...string) result.Piece {
 		return result.Piece{Step: "answer", Prompt: 1, Kind: "identity", Name: "identity", Role: "system", Tokens: 4, Digest: "1", Sources: sources}

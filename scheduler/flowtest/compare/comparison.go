@@ -11,8 +11,8 @@ import (
 // PassMetric is the metric that every comparison has: the share of repeats that pass.
 const PassMetric = "pass"
 
-// The measures that are compared and not tested: the mean of all checks says little more than the
-// passes do, and what is cheaper is not better by itself.
+// Measures that are compared and not tested: the mean of all checks adds little to the passes, and a cheaper run
+// is not better by itself.
 const (
 	ScoreMeasure  = "score"
 	TokensMeasure = "tokens"
@@ -33,7 +33,7 @@ const (
 
 // Comparison is how a run differs from an earlier one. [Compare] makes it; it is only data.
 type Comparison struct {
-	// Against is what people call the earlier run.
+	// Against is the name of the earlier run.
 	Against string `json:"against"`
 	// Exact reports whether both are replays, so that nothing in them is chance.
 	Exact bool `json:"exact"`
@@ -48,15 +48,15 @@ type Comparison struct {
 	Curtailed bool `json:"curtailed,omitempty"`
 	// FewestChanges is how many cases must change, all one way, for a significant result.
 	FewestChanges int `json:"fewest_changes,omitempty"`
-	// Metrics begin with that of passes; measures come last.
+	// Metrics begin with the metric of passes; measures come last.
 	Metrics []Metric `json:"metrics"`
 	// Changes are the cases whose verdict changed, in the order of the run.
 	Changes []CaseChange `json:"changes,omitempty"`
-	// Prompt is what changed in the prompts, by source.
+	// Prompt lists the changes in the prompts, by source.
 	Prompt []PieceChange `json:"prompt,omitempty"`
 }
 
-// CaseChange is a case whose verdict changed.
+// CaseChange is a case with another verdict than before.
 type CaseChange struct {
 	File string         `json:"file"`
 	ID   string         `json:"id"`
@@ -72,8 +72,8 @@ type Metric struct {
 	Cases  int `json:"cases"`
 	Better int `json:"better"`
 	Worse  int `json:"worse"`
-	// Before and After are the means, Effect their difference, and Interval that of the effect; it is
-	// nil where one case is all there is, and where nothing is chance.
+	// Before and After are the means, Effect their difference, and Interval the interval of the effect; it is nil
+	// if there is only one case, or nothing is random.
 	Before   float64        `json:"before"`
 	After    float64        `json:"after"`
 	Effect   float64        `json:"effect"`
@@ -81,8 +81,7 @@ type Metric struct {
 	// P is the p-value, Adjusted that by Holm over all metrics that were tested; nil without a test.
 	P        *float64 `json:"p,omitempty"`
 	Adjusted *float64 `json:"adjusted,omitempty"`
-	// Visible is the smallest effect that would be found four times in five; nil where that is
-	// not known.
+	// Visible is the smallest effect that would be found four times in five; nil if that is not known.
 	Visible *float64 `json:"visible,omitempty"`
 	// Significant reports whether the difference is more than chance.
 	Significant bool `json:"significant"`
@@ -91,7 +90,7 @@ type Metric struct {
 // IsRegression reports whether the metric got worse by more than chance.
 func (m *Metric) IsRegression() bool { return m.Significant && m.Effect < 0 }
 
-// FailOn is what of a comparison makes a run fail.
+// FailOn selects the results of a comparison that make a run fail.
 type FailOn string
 
 // The choices of --fail-on.
@@ -126,7 +125,7 @@ func (c *Comparison) Regressions() (all []CaseChange) {
 	return all
 }
 
-// WriteLine writes the comparison as the JSON line that follows those of a run.
+// WriteLine writes the comparison as a JSON line after the lines of a run.
 func (c *Comparison) WriteLine(w io.Writer) error {
 	return result.WriteLine(w, struct {
 		Type string `json:"type"`

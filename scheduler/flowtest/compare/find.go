@@ -21,9 +21,9 @@ const Last = "last"
 
 var baselineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Files are where runs to compare with are kept.
+// Files names the files that keep runs to compare with.
 type Files struct {
-	// Root is the folder of the project, where the baselines are.
+	// Root is the folder of the project, which holds the baselines.
 	Root string
 	// Last is the file of the lines of the run before.
 	Last string
@@ -58,7 +58,8 @@ func (f Files) resultPath(against string) string {
 	return against
 }
 
-// Paths lists the files that a test run reads and keeps: the run before, and those of the names given, of which "" is none.
+// Paths lists the files that a test run reads and keeps: the run before, and the baselines of the names given, of
+// which "" is none.
 func (f Files) Paths(names ...string) []string {
 	paths := []string{f.Last}
 	for _, name := range names {
@@ -82,7 +83,7 @@ func (f Files) notFound(against string) error {
 	return err.WithHint("write one with scheduler test --bless %s", against)
 }
 
-// names returns those of the baselines of the project.
+// names returns the names of the baselines of the project.
 func (f Files) names() (names []string) {
 	entries, err := os.ReadDir(f.Root)
 	if err != nil {
@@ -108,8 +109,8 @@ func parseRun(data []byte) (*Baseline, error) {
 	return NewBaseline(run), nil
 }
 
-// Bless keeps a run as the baseline of that name, beside what an earlier one has of other test
-// files, and of cases that did not run now and of which keeps reports that they are there. It returns its file.
+// Bless keeps a run as the baseline of that name, together with an earlier baseline's results of other test files,
+// and of cases that did not run now but still exist, as keeps reports. It returns its file.
 func (f Files) Bless(name string, run *result.Run, keeps func(file, id string) bool) (file string, err error) {
 	if err := CheckName(name); err != nil {
 		return "", err
@@ -143,7 +144,7 @@ func (f Files) Has(file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// CheckName returns an error where a baseline cannot have the name.
+// CheckName returns an error if a baseline cannot have the name.
 func CheckName(name string) error {
 	if name == Last || !baselineName.MatchString(name) || filepath.Ext(name) != "" {
 		return calls.Errorf(calls.Invalid, "a baseline cannot be called %q", name).

@@ -21,7 +21,7 @@ const maxHistory = 2000
 // maxFailed bounds the ids that a line names.
 const maxFailed = 20
 
-// Past is what a test file gave in an earlier run. [Files.KeepHistory] writes it; it is only data.
+// Past is the result of a test file in an earlier run. [Files.KeepHistory] writes it; it is only data.
 type Past struct {
 	At   time.Time   `json:"at" doc:"When the run ended."`
 	File string      `json:"file"`
@@ -35,7 +35,7 @@ type Past struct {
 	FailedCases []string `json:"failed_cases,omitempty" doc:"The ids of cases that failed or were not decided, at most 20."`
 }
 
-// historyPath returns the file of the history, beside that of the last run.
+// historyPath returns the file of the history, beside the file of the last run.
 func (f Files) historyPath() string { return filepath.Join(filepath.Dir(f.Last), "history.jsonl") }
 
 // KeepHistory adds a line for each file of a run of which a case ran.
@@ -67,7 +67,7 @@ func (f Files) KeepHistory(run *result.Run, at time.Time) error {
 	return nil
 }
 
-// newPast returns what a history keeps of a file.
+// newPast returns the entry of a file for the history.
 func newPast(s *result.Suite, mode result.Mode, at time.Time) Past {
 	past := Past{At: at.UTC().Truncate(time.Second), File: s.File, Mode: mode, Counts: s.Counts(), ElapsedMS: float64(s.Elapsed.Milliseconds())}
 	for _, c := range s.Cases {
@@ -82,7 +82,7 @@ func newPast(s *result.Suite, mode result.Mode, at time.Time) Past {
 	return past
 }
 
-// History returns what a test file gave in earlier runs, the newest first, at most so many.
+// History returns the results of a test file in earlier runs, the newest first, at most limit of them.
 func (f Files) History(file string, limit int) (found []Past, err error) {
 	all, err := f.readHistory()
 	for i := len(all) - 1; i >= 0 && len(found) < limit; i-- {

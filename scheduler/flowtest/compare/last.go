@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// ReadLast returns the run before; nil where there was none.
+// ReadLast returns the run before; nil if there was none.
 func (f Files) ReadLast() (*result.Run, error) {
 	in, err := calls.OpenFile(f.Last)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +30,7 @@ func (f Files) ReadLast() (*result.Run, error) {
 	return run, nil
 }
 
-// KeepLast keeps a run as the last one. Who reads it meanwhile finds the one before.
+// KeepLast keeps a run as the last one. A concurrent reader finds the one before.
 func (f Files) KeepLast(run *result.Run) error {
 	if err := os.MkdirAll(filepath.Dir(f.Last), 0o755); err != nil {
 		return wording.Errorf("keeping the test run: %w", err)

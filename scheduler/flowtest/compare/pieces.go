@@ -7,14 +7,14 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// PieceChange is what happened to a piece of a prompt from one run to the other.
+// PieceChange is the change of a piece of a prompt from one run to the other.
 type PieceChange struct {
 	change
 	// Cases are the ids of the cases with this change.
 	Cases []string `json:"cases"`
 }
 
-// change is what changes of several cases are the same by.
+// change identifies equal changes in several cases.
 type change struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -22,10 +22,10 @@ type change struct {
 	What What   `json:"what"`
 	// Tokens are more, or below 0 fewer, in the prompt.
 	Tokens int `json:"tokens"`
-	// Reason is why it is out, or was; "" where that is not the change.
+	// Reason is why it is out, or was; "" if that is not the change.
 	Reason string `json:"reason,omitempty"`
-	// From and To are the roles, where the piece went to another; where its text comes from others now, the sources that it had and
-	// has alone, with commas between them.
+	// From and To are the roles, if the piece went to another one. If its text has other sources now, they list
+	// the sources that only the old text had and that only the new text has, with commas between them.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
@@ -45,7 +45,7 @@ const (
 	Sourced What = "sources" // its text comes from other sources
 )
 
-// pieceKey is what a piece is known by in both prompts. nth tells equal names apart.
+// pieceKey identifies a piece in both prompts. nth tells equal names apart.
 type pieceKey struct {
 	step, kind, name string
 	prompt, nth      int
@@ -71,7 +71,7 @@ func keyPieces(pieces []result.Piece) keyed {
 	return k
 }
 
-// DiffPieces returns what happened to the pieces of a case.
+// DiffPieces returns the changes of a case's pieces.
 func DiffPieces(before, after []result.Piece) (changes []PieceChange) {
 	was, is := keyPieces(before), keyPieces(after)
 	for _, key := range was.order {
@@ -103,8 +103,8 @@ func changeOf(key pieceKey, what What, tokens int) PieceChange {
 	return PieceChange{change: change{Kind: key.kind, Name: key.name, Step: key.step, What: what, Tokens: tokens}}
 }
 
-// changeBetween returns what happened to a piece that the newer prompt knows; old is nil where the
-// earlier one did not.
+// changeBetween returns the change of a piece of the newer prompt; old is nil if the earlier prompt did not have
+// it.
 func changeBetween(key pieceKey, old, now *result.Piece) (c PieceChange, ok bool) {
 	wasIn := old != nil && old.IsIn()
 	switch {
@@ -147,7 +147,7 @@ func listWithout(names, others []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) }), ", ")
 }
 
-// reasonOf returns why a piece was left out, with what the call says more about it.
+// reasonOf returns why a piece was left out, with the details that the call gives.
 func reasonOf(p *result.Piece) string {
 	if p.Detail == "" || p.Detail == p.Reason {
 		return p.Reason
@@ -187,7 +187,7 @@ func outOfOrder(earlier, stayed []pieceKey) (moved []pieceKey) {
 	return moved
 }
 
-// addChanges adds the changes of a case to those of all, where equal ones name their cases.
+// addChanges adds the changes of a case to all; equal changes are joined and list their cases.
 func addChanges(all []PieceChange, id string, changes []PieceChange) []PieceChange {
 	for _, c := range changes {
 		i := slices.IndexFunc(all, func(o PieceChange) bool { return o.change == c.change })

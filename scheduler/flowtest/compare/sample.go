@@ -69,7 +69,7 @@ func (s *sample) compare(exact bool, seed uint64) Metric {
 	return m
 }
 
-// describe returns what is seen, without a word on chance.
+// describe returns the observed values, without a word on chance.
 func (s *sample) describe() Metric {
 	m := Metric{Name: s.name, Method: Estimated, Cases: len(s.was)}
 	for i := range s.was {

@@ -1,4 +1,6 @@
-// Package files reads the files that a test file names: flows, datasets, memories, recorded runs, and those of !file.
+// Package files reads the files that a test file names: flows, datasets, memories, recorded runs, and files of
+// !file. A path starts at the folder of the test file and must stay in the project: for example, ../data/rows.csv
+// is fine in tests/.
 package files
 
 import (
@@ -9,16 +11,16 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Folder is where the files begin that a test file names.
+// Folder is the folder that paths in a test file start from.
 type Folder struct {
 	// Dir is the folder of the test file.
 	Dir string
-	// Root is that of the project, which no path leaves, links followed; "" is the working directory. The project of a
-	// test file that is elsewhere is its own folder.
+	// Root is the folder of the project, which no path leaves, links followed; "" is the working directory. If the
+	// test file is not in it, its own folder is the project.
 	Root string
 }
 
-// What [Folder.Find] refuses.
+// Errors of [Folder.Find].
 var (
 	errOutside  = wording.Errorf("it is outside of the project")
 	errAbsolute = wording.Errorf("its path is absolute")
@@ -60,7 +62,8 @@ func isInFolder(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// RealPath returns an absolute path without links; of one that does not exist, that of the folders that do.
+// RealPath returns an absolute path without links; if the file does not exist, the links of its existing folders
+// are followed.
 func RealPath(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -75,7 +78,7 @@ func RealPath(path string) string {
 	return path
 }
 
-// Hint returns what to do about an error of a [Folder] that is about the place of the file; otherwise none.
+// Hint returns the remedy for an error of a [Folder] about the place of the file, else no text.
 func Hint(err error) wording.Text {
 	if errors.Is(err, errOutside) || errors.Is(err, errAbsolute) {
 		return wording.Say("keep the file in the project, and write its path from the test file on")

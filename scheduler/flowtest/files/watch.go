@@ -12,13 +12,13 @@ import (
 // maxWatched bounds the files that a watch looks at.
 const maxWatched = 20_000
 
-// State is what tells that a file has changed.
+// State shows whether a file has changed.
 type State struct {
 	written time.Time
 	size    int64
 }
 
-// States are those of files, by their paths.
+// States are the states of files, by their paths.
 type States map[string]State
 
 // Watch returns the states of the files in folders and below them, without hidden folders and without the files that isLeftOut names.

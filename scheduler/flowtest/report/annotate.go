@@ -11,8 +11,8 @@ import (
 // annotationLimit is how many annotations of one level GitHub shows for a step.
 const annotationLimit = 10
 
-// Annotate writes what failed as workflow commands of GitHub Actions, which shows them at their lines. Path of the options must
-// give paths in the repository.
+// Annotate writes the failures as workflow commands of GitHub Actions, which shows them at their lines. Path of
+// the options must give paths in the repository.
 func Annotate(w io.Writer, run *result.Run, o Options) {
 	run = masked(run, o.visible)
 	left := 0

@@ -10,7 +10,7 @@ import (
 // shownCases is how many cases a line names.
 const shownCases = 3
 
-// comparisonLines tells how a run differs from an earlier one.
+// comparisonLines describes how a run differs from an earlier one.
 func (o *Options) comparisonLines(c *compare.Comparison) (lines []string) {
 	lines = append(lines, o.say("against %s: %d cases in both", c.Against, c.Pairs))
 	for _, other := range []struct {
@@ -55,7 +55,7 @@ func (o *Options) someOf(ids []string) string {
 	return o.say("%s and %d more", strings.Join(ids[:shownCases], ", "), len(ids)-shownCases)
 }
 
-// metricLine tells how a metric differs, how sure that is, and what could have been seen.
+// metricLine describes how a metric differs, how sure that is, and which difference could have been seen.
 func (o *Options) metricLine(m *compare.Metric) string {
 	show, isShare := showShare, true
 	switch m.Name {
@@ -87,7 +87,7 @@ func (o *Options) metricLine(m *compare.Metric) string {
 	return line
 }
 
-// significance tells whether a difference is more than chance; "" where that was not tested.
+// significance says whether a difference is more than chance; "" if that was not tested.
 func (o *Options) significance(m *compare.Metric) string {
 	switch {
 	case m.Adjusted == nil:
@@ -110,7 +110,7 @@ func signed(v float64, show func(float64) string) string {
 	return "+" + show(v)
 }
 
-// sourcesLine tells that the text of a piece comes from elsewhere.
+// sourcesLine says that the text of a piece has other sources now.
 func (o *Options) sourcesLine(name string, p *compare.PieceChange) string {
 	if p.To == "" {
 		return o.say("%s: comes no longer from %s", name, p.From)
@@ -121,8 +121,8 @@ func (o *Options) sourcesLine(name string, p *compare.PieceChange) string {
 	return o.say("%s: comes from %s, was from %s", name, p.To, p.From)
 }
 
-// pieceChangeLine tells what happened to a piece of the prompts: "The keeper: out now, budget 400:
-// needs 31, 12 left".
+// pieceChangeLine describes the change of a piece of the prompts: "The keeper: out now, budget 400: needs 31, 12
+// left".
 func (o *Options) pieceChangeLine(p *compare.PieceChange) string {
 	name := p.Name
 	if name == "" {

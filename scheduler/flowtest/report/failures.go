@@ -13,7 +13,7 @@ import (
 type finding struct {
 	at      result.Position
 	outcome result.Outcome
-	// name is that of the check; "" for a problem.
+	// name is the name of the check; "" for a problem.
 	name, message, hint string
 	piece               *result.PieceRef
 	diff                string
@@ -22,8 +22,8 @@ type finding struct {
 	isInformation       bool // its weight is 0
 }
 
-// findings returns what a person must look at in a case, each once, however many repeats have it. The
-// text is that of the first.
+// findings returns the problems that a person must look at in a case, each once, however many repeats have it. The
+// text is the first one's.
 func findings(c *result.Case) (all []*finding) {
 	if c.Problem != nil {
 		all = append(all, ofProblem(c, c.Problem))
@@ -45,7 +45,7 @@ func findings(c *result.Case) (all []*finding) {
 		}
 		for j := range r.Checks {
 			check := &r.Checks[j]
-			if check.Outcome == result.Pass || check.Outcome == result.Skip { // what was not asked tells nothing
+			if check.Outcome == result.Pass || check.Outcome == result.Skip { // a check that was not asked shows nothing
 				continue
 			}
 			f := &finding{
@@ -124,8 +124,8 @@ func (o *Options) pieceLine(p *result.PieceRef) string {
 	return line
 }
 
-// noteLines tells which passes of a case say little, each check once: nothing was there to be looked at, or people have found its judge
-// to be no better than chance.
+// noteLines lists the passes of a case that prove little, each check once: there was nothing to look at, or people
+// have found its judge to be no better than chance.
 func (o *Options) noteLines(c *result.Case) (all []*finding) {
 	seen := map[string]bool{}
 	for i := range c.Repeats {
@@ -144,7 +144,7 @@ func (o *Options) noteLines(c *result.Case) (all []*finding) {
 	return all
 }
 
-// gradesLine tells the grades of the checks of a case that give one, as means over the repeats; "" if none does.
+// gradesLine lists the grades of the checks of a case that give one, as means over the repeats; "" if none does.
 func (o *Options) gradesLine(c *result.Case) string {
 	var names []string
 	sums, counts := map[string]float64{}, map[string]int{}
@@ -169,7 +169,8 @@ func (o *Options) gradesLine(c *result.Case) string {
 	return o.say("grades: %s", strings.Join(names, ", "))
 }
 
-// toleratedLine tells which checks failed in a case that passed, and why it did: repeats may fail, or the mean score was enough.
+// toleratedLine lists the checks that failed in a case that passed, and says why it did: repeats may fail, or the
+// mean score was enough.
 func (o *Options) toleratedLine(c *result.Case, names []string) string {
 	list := o.someOf(names)
 	if passed, decided := c.Passed(); passed < decided {
@@ -178,7 +179,7 @@ func (o *Options) toleratedLine(c *result.Case, names []string) string {
 	return o.say("passed by its threshold, although a check failed: %s", list)
 }
 
-// rateLine tells how many repeats of a case passed and how sure that is; "" where it ran once.
+// rateLine says how many repeats of a case passed and how sure that is; "" if it ran once.
 func (o *Options) rateLine(c *result.Case) string {
 	passed, decided := c.Passed()
 	if c.Planned < 2 || decided == 0 {

@@ -19,8 +19,8 @@ func (o *Options) visible(text string) string {
 	return value.Visible(text)
 }
 
-// withoutCommands breaks what a runner of GitHub Actions would carry out if it found it in the log: lines that begin with two
-// colons, behind blanks too, and the older form, which counts anywhere in a line.
+// withoutCommands breaks texts that a runner of GitHub Actions would execute as commands in its log: lines that
+// begin with two colons, behind blanks too, and the older form, which counts anywhere in a line.
 func (o *Options) withoutCommands(text string) string {
 	if !o.InActions {
 		return text

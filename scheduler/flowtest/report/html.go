@@ -49,7 +49,7 @@ type (
 		Answer []pageLine
 		Prompt []string
 	}
-	// pageCell is a case in the table; Anchor is "" where the case has no such variant.
+	// pageCell is a case in the table; Anchor is "" if the case has no such variant.
 	pageCell struct {
 		Anchor, Word, Rate, Answer, Measures string
 		Outcome                              result.Outcome
@@ -73,9 +73,9 @@ type (
 		Place, Title string
 		Details      []pageLine
 	}
-	// pageLine is a line of details; Class colours those of a diff.
+	// pageLine is a line of details; Class colours the lines of a diff.
 	pageLine struct{ Class, Text string }
-	// pageJudged is what a judge found, and how far people have found it right.
+	// pageJudged is the verdict of a judge, and how far people have agreed with it.
 	pageJudged struct {
 		Name, Trust string
 		Criteria    []result.Criterion
@@ -242,7 +242,7 @@ func lineClass(line string) string {
 	return ""
 }
 
-// repeatToShow returns the first repeat that did not pass, else the first; nil where none ran.
+// repeatToShow returns the first repeat that did not pass, else the first; nil if none ran.
 func repeatToShow(c *result.Case) *result.Repeat {
 	i := slices.IndexFunc(c.Repeats, func(r result.Repeat) bool { return r.Outcome != result.Pass })
 	if i >= 0 {
@@ -272,7 +272,7 @@ func (o *Options) pageJudged(c *result.Check) pageJudged {
 	return page
 }
 
-// pagePrompt returns a prompt whose pieces have the colour of their source.
+// pagePrompt returns a prompt with its pieces coloured by source.
 func (o *Options) pagePrompt(e *explain.Explanation) pagePrompt {
 	page := pagePrompt{Title: o.say("%s: %d tokens", e.Step, e.Total), LeftOut: e.LeftOut}
 	for i := range e.Messages {

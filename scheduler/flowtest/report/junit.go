@@ -122,7 +122,8 @@ func (o *Options) junitCase(s *result.Suite, c *result.Case) junitCase {
 	return t
 }
 
-// junitOutput returns the answer of a case, its grades, and what it took; nil if there is nothing of that.
+// junitOutput returns the answer of a case, its grades and its use of tokens and time; nil if there is none of
+// them.
 func (o *Options) junitOutput(c *result.Case) *junitText {
 	var lines []string
 	if line := o.gradesLine(c); line != "" {
@@ -163,7 +164,7 @@ func (o *Options) junitMessage(c *result.Case) *junitMessage {
 	return m
 }
 
-// suiteProperties returns tokens and cost of a suite whose cases asked a model.
+// suiteProperties returns tokens and cost of a suite with cases that asked a model.
 func (o *Options) suiteProperties(s *result.Suite) []junitProperty {
 	one := result.Run{Suites: []*result.Suite{s}}
 	return o.usageProperties(one.Usage())

@@ -10,8 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// writeMarkdown writes a summary for a pull request: a table of the files, what failed, and the
-// comparison.
+// writeMarkdown writes a summary for a pull request: a table of the files, the failures, and the comparison.
 func writeMarkdown(w io.Writer, run *result.Run, c *compare.Comparison, o *Options) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# scheduler test: %s\n\n", o.countsLine(run.Counts()))
@@ -44,7 +43,7 @@ func writeMarkdown(w io.Writer, run *result.Run, c *compare.Comparison, o *Optio
 	return err
 }
 
-// markdownCase writes what failed in a case.
+// markdownCase writes the failures of a case.
 func (o *Options) markdownCase(out *bytes.Buffer, c *result.Case) {
 	fmt.Fprintf(out, "\n## %s\n\n", markdownText(c.ID()))
 	if line := o.rateLine(c); line != "" {

@@ -9,8 +9,8 @@ import (
 // MaskRun returns a copy of a run with every text in it masked.
 func MaskRun(run *result.Run, mask func(text string) string) *result.Run { return masked(run, mask) }
 
-// masked returns a copy of what a pointer leads to, with every text in it masked. What cannot be reached
-// from outside its package stays: results have only exported fields.
+// masked returns a copy of the value of a pointer, with every text in it masked. Unexported fields stay as they
+// are: results have only exported fields.
 func masked[T any](from *T, mask func(string) string) *T {
 	if from == nil {
 		return nil

@@ -6,16 +6,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// Options are what all reports have in common. The zero value is English, with paths as they are.
+// Options are the common options of all reports. The zero value is English, with paths as they are.
 type Options struct {
 	Language string
 	// Path returns a path of [result.Position] as its reader can open it, from the working
 	// directory; nil leaves them as they are.
 	Path func(file string) string
-	// Mask hides the secrets of a text; nil hides none. It is the second line: the run masks
-	// them where they come up.
+	// Mask hides the secrets of a text; nil hides none. It is the second line of defence: the run masks them when
+	// they come up.
 	Mask func(text string) string
-	// InActions is set where what is printed goes to a log of GitHub Actions, which carries out the commands in it.
+	// InActions is set if the output goes to a log of GitHub Actions, which carries out the commands in it.
 	InActions bool
 	// Currency is the unit of costs.
 	Currency llm.Currency

@@ -1,6 +1,6 @@
-// Package report prints what a test run found: lines for people ([Printer]), and files for continuous
-// integration and browsers ([WriteFiles]). It decides nothing and reads only [result.Run] and
-// [compare.Comparison].
+// Package report prints the results of a test run: lines for people ([Printer]), and files for continuous
+// integration and browsers ([WriteFiles]), for example a JUnit file for Jenkins. It decides nothing and reads only
+// [result.Run] and [compare.Comparison].
 package report
 
 import (
@@ -29,7 +29,7 @@ func kinds() map[string]writer {
 // Target is a report and its file, from --report junit=out.xml.
 type Target struct{ Kind, File string }
 
-// Extension returns what the names of such reports end in: JUnit is XML.
+// Extension returns the ending of the names of such reports: JUnit is XML.
 func (t Target) Extension() string {
 	if t.Kind == "junit" {
 		return "xml"

@@ -144,7 +144,7 @@ func (n *junitNode) attr(name string) string {
 	return ""
 }
 
-// jenkinsRule tells of an element which attributes it must and may have, which children, and whether it has text.
+// jenkinsRule lists the attributes that an element must and may have, its children, and whether it has text.
 type jenkinsRule struct {
 	must, may, children string
 	text                bool
@@ -170,7 +170,7 @@ var jenkinsSchema = map[string]jenkinsRule{
 // surefireTime is the pattern of times of testsuites and testsuite.
 var surefireTime = regexp.MustCompile(`^(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?$`)
 
-// findJenkinsFaults returns what the schema of Jenkins does not take below an element.
+// findJenkinsFaults returns the parts below an element that the schema of Jenkins does not allow.
 func findJenkinsFaults(n *junitNode) (faults []string) {
 	name := n.XMLName.Local
 	rule, isKnown := jenkinsSchema[name]
@@ -206,7 +206,7 @@ func findJenkinsFaults(n *junitNode) (faults []string) {
 	return faults
 }
 
-// parseJUnit reads a report, whose root is testsuites.
+// parseJUnit reads a report with testsuites as its root.
 func parseJUnit(t *testing.T, text string) *junitNode {
 	t.Helper()
 	var root junitNode
@@ -298,14 +298,15 @@ func TestJSONAndMarkdown(t *testing.T) {
 		}
 	}
 	outside := strings.Split(md, "```")
-	for i := 0; i < len(outside); i += 2 { // what is in a fence is shown as it is
+	for i := 0; i < len(outside); i += 2 { // text in a fence is shown as it is
 		if strings.Contains(outside[i], "<script>") {
 			t.Errorf("markup of a text is markup of the report:\n%s", outside[i])
 		}
 	}
 }
 
-// What is printed counts messages as test files do, from 0, and tells of left out repeats only where the verdict was settled.
+// The output counts messages from 0, as test files do, and mentions left out repeats only if the verdict was
+// settled.
 func TestTerminalOfMessagesAndLimits(t *testing.T) {
 	c := &result.Case{Name: "a", Outcome: result.Error, Planned: 20, Rate: 1, Problem: &result.Problem{Message: "limit"}, Repeats: []result.Repeat{
 		{Number: 1, Outcome: result.Pass, Checks: []result.Check{{Name: "in", Outcome: result.Fail, Message: "m", Piece: &result.PieceRef{Step: "s", Kind: "file", Name: "n", Role: "system"}}}},
@@ -324,7 +325,7 @@ func TestTerminalOfMessagesAndLimits(t *testing.T) {
 	}
 }
 
-// What models and files say cannot steer a terminal, nor give commands to a runner of GitHub Actions.
+// Texts of models and files cannot steer a terminal, nor give commands to a runner of GitHub Actions.
 func TestForeignText(t *testing.T) {
 	const attack = "\x1b[31m\x07\x00\n::error::one\n \t::warning::two ##[error]three\n\u2028::notice::four"
 	run := &result.Run{Suites: []*result.Suite{{File: "a.test.yaml", Cases: []*result.Case{

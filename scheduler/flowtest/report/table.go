@@ -22,13 +22,13 @@ type Table struct {
 // TableRow is a case with a row of the dataset, in all variants.
 type TableRow struct {
 	Name string `json:"name" doc:"The case and its row of the dataset."`
-	// Cells has one for each variant; nil where the case has no such variant.
+	// Cells has one for each variant; nil if the case has no such variant.
 	Cells []*TableCell `json:"cells" nullable:"false" doc:"One for each variant; null where the case has none."`
-	// Differences are those of the other variants from the first that there is.
+	// Differences compare the other variants with the first one present.
 	Differences []Difference `json:"differences,omitempty"`
 }
 
-// TableCell is what a case gave in a variant.
+// TableCell is the result of a case in a variant.
 type TableCell struct {
 	ID      string         `json:"id"`
 	Outcome result.Outcome `json:"outcome"`
@@ -37,9 +37,9 @@ type TableCell struct {
 	Decided int     `json:"decided"`
 	Low     float64 `json:"low" doc:"The lower end of the 95 % interval of the share that passes."`
 	High    float64 `json:"high"`
-	// Answer is that of the first repeat that did not pass, else of the first.
+	// Answer is the answer of the first repeat that did not pass, else of the first.
 	Answer string `json:"answer,omitempty" doc:"The outputs of the first repeat that did not pass, else of the first."`
-	// Tokens, Cost, MS and Score are means over the repeats; nil where they are not known.
+	// Tokens, Cost, MS and Score are means over the repeats; nil if they are not known.
 	Tokens *float64 `json:"tokens,omitempty"`
 	Cost   *float64 `json:"cost,omitempty"`
 	MS     *float64 `json:"ms,omitempty" doc:"How long a repeat took; in a replay, how long its models took when they were recorded."`
@@ -94,14 +94,14 @@ func NewTable(s *result.Suite, o Options) *Table {
 	return t
 }
 
-// rowName is what a case is called without its variant.
+// rowName returns the name of a case without its variant.
 func rowName(c *result.Case) string {
 	plain := *c
 	plain.Variant = nil
 	return plain.ID()
 }
 
-// newCell returns what a case gave.
+// newCell returns the result of a case.
 func newCell(c *result.Case) *TableCell {
 	cell := &TableCell{ID: c.ID(), Outcome: c.Outcome, High: 1}
 	cell.Passed, cell.Decided = c.Observed()
@@ -120,7 +120,8 @@ func newCell(c *result.Case) *TableCell {
 	return cell
 }
 
-// differenceOf returns how a case differs from the same case in another variant; nil where neither answer nor prompt does.
+// differenceOf returns how a case differs from the same case in another variant; nil if neither answer nor prompt
+// does.
 func (o *Options) differenceOf(from, to *result.Case) *Difference {
 	was, is := repeatToShow(from), repeatToShow(to)
 	if was == nil || is == nil {
@@ -147,7 +148,7 @@ func (o *Options) rateText(cell *TableCell) string {
 	return o.say("%d/%d (95 %%: %s to %s %%)", cell.Passed, cell.Decided, percent(cell.Low), percent(cell.High))
 }
 
-// measureText tells what a cell took: score, tokens, cost and time, as far as they are known.
+// measureText returns the measures of a cell: score, tokens, cost and time, as far as they are known.
 func (o *Options) measureText(cell *TableCell) string {
 	var parts []string
 	if cell.Score != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// Printer prints a run for people while it goes on: a line for each file, and what failed in it. It
-// is not safe for concurrent use.
+// Printer prints a run for people while it goes on: a line for each file, and its failures. It is not safe for
+// concurrent use.
 type Printer struct {
 	out io.Writer
 	o   Options
@@ -20,16 +20,15 @@ type Printer struct {
 	Verbose bool
 }
 
-// NewPrinter returns a printer for a terminal or a log. What it writes has no colours and ends every
-// line.
+// NewPrinter returns a printer for a terminal or a log. Its output has no colours and ends every line.
 func NewPrinter(out io.Writer, o Options) *Printer { return &Printer{out: out, o: o} }
 
 // printf writes whole lines.
 func (p *Printer) printf(format string, args ...any) {
-	_, _ = io.WriteString(p.out, p.o.withoutCommands(fmt.Sprintf(format, args...))) // as with fmt.Fprint: nobody could be told
+	_, _ = io.WriteString(p.out, p.o.withoutCommands(fmt.Sprintf(format, args...))) // ignored as with fmt.Fprint: there is nowhere to report it
 }
 
-// PrintSuite prints what a test file gave.
+// PrintSuite prints the results of a test file.
 func (p *Printer) PrintSuite(s *result.Suite) {
 	s = masked(s, p.o.visible)
 	counts := s.Counts()
@@ -55,7 +54,7 @@ func (p *Printer) PrintSuite(s *result.Suite) {
 	}
 }
 
-// printCase prints what a person must know of a case.
+// printCase prints the facts that a person needs about a case.
 func (p *Printer) printCase(c *result.Case) {
 	if p.Verbose {
 		p.printf("  %-5s %s\n", c.Outcome, c.ID())
@@ -104,8 +103,8 @@ func (p *Printer) printFinding(c *result.Case, f *finding, others []string) {
 	}
 }
 
-// printGroups prints the findings of all cases that did not pass. Those of one check, in rows and variants, are printed once, with the
-// text of the first.
+// printGroups prints the findings of all cases that did not pass. Findings of one check, in rows and variants, are
+// printed once, with the text of the first.
 func (p *Printer) printGroups(s *result.Suite) {
 	type group struct {
 		of     *result.Case
@@ -141,7 +140,7 @@ func indent(text string, by int) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", by))
 }
 
-// elapsed returns a duration behind a line; "" where it is not known.
+// elapsed returns a duration behind a line; "" if it is not known.
 func elapsed(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -187,7 +186,7 @@ func (p *Printer) PrintEnd(run *result.Run, c *compare.Comparison) {
 	}
 }
 
-// usageLine tells what the models of a run cost; "" where none was asked.
+// usageLine returns the cost of a run's models; "" if none was asked.
 func (o *Options) usageLine(run *result.Run) string {
 	u, embedded := run.Usage()
 	var parts []string
@@ -207,7 +206,7 @@ func (o *Options) usageLine(run *result.Run) string {
 	return o.say("%s, as recorded", line)
 }
 
-// costText returns a cost behind tokens; "" where there is none.
+// costText returns a cost behind tokens; "" if there is none.
 func (o *Options) costText(u llm.Usage) string {
 	if u.Cost == 0 {
 		return ""

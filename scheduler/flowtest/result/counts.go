@@ -39,7 +39,7 @@ func (c *Counts) add(of *Case) {
 		c.Failed++
 	case Skip:
 		c.Skipped++
-	default: // what has no verdict could not be decided
+	default: // a case without a verdict could not be decided
 		c.Errors++
 	}
 }
@@ -62,7 +62,7 @@ func (r *Run) Counts() (counts Counts) {
 	return counts
 }
 
-// Usage returns what the models of all repeats cost that gave answers, to flows and to checks, and what embeddings cost.
+// Usage returns the usage of models by all repeats: of answers to flows and to checks, and of embeddings.
 func (r *Run) Usage() (answers, embeddings llm.Usage) {
 	for _, s := range r.Suites {
 		for _, c := range s.Cases {
@@ -74,7 +74,7 @@ func (r *Run) Usage() (answers, embeddings llm.Usage) {
 	return answers, embeddings
 }
 
-// Usage returns what [Run.Usage] does, of the repeats of the case.
+// Usage returns the usage of the case's repeats, like [Run.Usage].
 func (c *Case) Usage() (answers, embeddings llm.Usage) {
 	for i := range c.Repeats {
 		r := &c.Repeats[i]
@@ -100,7 +100,7 @@ func (c *Case) Passed() (passed, decided int) {
 	return passed, decided
 }
 
-// Observed returns what [Case.Passed] does for statistics: repeats with the same answers are one observation, if they agree.
+// Observed is [Case.Passed] for statistics: repeats with the same answers are one observation, if they agree.
 func (c *Case) Observed() (passed, decided int) {
 	passed, decided = c.Passed()
 	if c.Scripted && decided > 1 && (passed == 0 || passed == decided) {
@@ -167,8 +167,7 @@ func (c *Check) ScoreOf() (score float64, ok bool) {
 	return 0, true
 }
 
-// MeanScore returns the mean of the scores of checks by their weights; nil where none has a score that
-// counts.
+// MeanScore returns the mean of the scores of checks by their weights; nil if none has a score that counts.
 func MeanScore(checks []Check) *float64 {
 	sum, weights := 0.0, 0.0
 	for i := range checks {

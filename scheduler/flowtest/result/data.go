@@ -28,7 +28,7 @@ func (d Data) Shortened() Data {
 	return Data(value.OfString(value.Truncate(d.Text(), MaxData/4)).JSON())
 }
 
-// value returns the data as a value; what a mask made no JSON of is a text.
+// value returns the data as a value; data that is no longer JSON after masking is a text.
 func (d Data) value() value.Value {
 	v, err := value.ParseJSON([]byte(d))
 	if err != nil {

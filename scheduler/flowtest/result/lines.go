@@ -22,10 +22,10 @@ const (
 // caseLine is the line of a case.
 type caseLine struct {
 	Type string `json:"type"`
-	// File is that of the suite.
+	// File is the file of the suite.
 	File string `json:"file"`
 	*Case
-	// At and Elapsed are those of the case, in lines that are kept.
+	// At and Elapsed are set in lines that are kept, from the case.
 	At      time.Time     `json:"at,omitzero"`
 	Elapsed time.Duration `json:"elapsed_ns,omitzero"`
 }
@@ -46,14 +46,14 @@ type summaryLine struct {
 	Files []string `json:"files"`
 }
 
-// WriteLines writes a run as JSON lines: one for each case, and a last one that sums up. It is
-// what `scheduler test --json` prints.
+// WriteLines writes a run as JSON lines: one for each case, and a last one that sums up. `scheduler test --json`
+// prints them.
 func WriteLines(w io.Writer, r *Run) error {
 	return writeLines(w, r, func(file string, c *Case) caseLine { return caseLine{Type: lineCase, File: file, Case: c} })
 }
 
-// WriteTimedLines is [WriteLines] with when each case ended, and how long it took: what is kept of the last run, for
-// `--rerun`, `--against last` and the page of the server.
+// WriteTimedLines is [WriteLines] with the time at which each case ended, and its duration. The file of the last
+// run has these lines, for `--rerun`, `--against last` and the page of the server.
 func WriteTimedLines(w io.Writer, r *Run) error {
 	return writeLines(w, r, func(file string, c *Case) caseLine { return caseLine{lineCase, file, c, c.At, c.Elapsed} })
 }
@@ -94,8 +94,8 @@ func WriteLine(w io.Writer, v any) error {
 	return err
 }
 
-// ReadLines reads what [WriteLines] or [WriteTimedLines] wrote. Lines of other types are passed over. A file that ends without
-// a summary is of a run that was interrupted.
+// ReadLines reads the output of [WriteLines] or [WriteTimedLines]. Lines of other types are skipped. A file that
+// ends without a summary comes from a run that was interrupted.
 func ReadLines(r io.Reader) (*Run, error) {
 	run := &Run{Interrupted: true}
 	suites := map[string]*Suite{}
@@ -125,7 +125,7 @@ func ReadLines(r io.Reader) (*Run, error) {
 	}
 }
 
-// readLine adds what a line has to a run.
+// readLine adds a line to a run.
 func readLine(line []byte, run *Run, suiteOf func(file string) *Suite) error {
 	var kind struct {
 		Type  string   `json:"type"`

@@ -2,8 +2,8 @@ package result
 
 import "slices"
 
-// Merge returns a run with those of its cases replaced that ran again, and those added that had not run. It has the mode of
-// again. Once it was interrupted it stays so: the cases that ran again need not be all that it had not come to.
+// Merge returns a run with the cases of again in place of, or added to, its own. It has the mode of again. If
+// either run was interrupted, so is the result: again need not have all the cases that last did not come to.
 func Merge(last, again *Run) *Run {
 	merged := &Run{Mode: again.Mode, Interrupted: last.Interrupted || again.Interrupted}
 	for _, s := range last.Suites {

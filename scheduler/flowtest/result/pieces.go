@@ -13,18 +13,18 @@ import (
 // Piece is a piece of a prompt without its text: enough to tell two prompts apart by their
 // sources.
 type Piece struct {
-	// Step is whose prompt it is, and Prompt its number among the prompts of the step, from 1.
+	// Step is the step of the prompt, and Prompt its number among the prompts of the step, from 1.
 	Step   string `json:"step"`
 	Prompt int    `json:"prompt,omitempty"`
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
-	// Role is that of its message; "" for what was left out.
+	// Role is the role of its message; "" for a piece that was left out.
 	Role   string `json:"role,omitempty"`
 	Tokens int    `json:"tokens"`
-	// Digest stands for the text; "" for what was left out.
+	// Digest is a hash of the text; "" for a piece that was left out.
 	Digest string `json:"digest,omitempty"`
-	// Sources are where its text began, as [sourceName] names them: each once, in the order of the text. nil in what was left out,
-	// and in pieces of an earlier version.
+	// Sources are the first sources of its text, as [sourceName] names them: each once, in the order of the text.
+	// nil for a piece that was left out, and in pieces of an earlier version.
 	Sources []string `json:"sources,omitempty"`
 	// Reason and Code tell why it was left out, as in [explain.LeftOut], and Detail more about it.
 	Reason string `json:"reason,omitempty"`
@@ -35,8 +35,8 @@ type Piece struct {
 // IsIn reports whether the piece is in the prompt.
 func (p *Piece) IsIn() bool { return p.Digest != "" }
 
-// PiecesOf returns the pieces of prompts, in their order, and what was left out of them at the end.
-// Neighbours of one source are one piece.
+// PiecesOf returns the pieces of prompts, in their order, with the left-out pieces at the end. Neighbours with one
+// source are one piece.
 func PiecesOf(prompts []*explain.Explanation) (all []Piece) {
 	numbers := map[string]int{}
 	for _, p := range prompts {
@@ -75,7 +75,7 @@ func messagePieces(p *explain.Explanation, message *explain.ExplainedMessage, nu
 	return all
 }
 
-// addSource adds where a text of the piece began, by its way.
+// addSource adds the first source of a text of the piece, by its way.
 func (p *Piece) addSource(way []explain.Source) {
 	if len(way) == 0 {
 		return
@@ -99,8 +99,8 @@ func sourceName(s *explain.Source) string {
 	return strings.TrimSpace(string(s.Kind) + " " + cmp.Or(s.Name, s.Step))
 }
 
-// NameOf returns the kind and the name that people know a piece by: those of the part that a call
-// made of it (a world book entry, a file, a preset), else those of where it began.
+// NameOf returns the kind and the name of a piece for people: from the part that a call made of it (a world book
+// entry, a file, a preset), else from its first source.
 func NameOf(way []explain.Source) (kind, name string) {
 	for _, s := range way {
 		if s.Part != "" {

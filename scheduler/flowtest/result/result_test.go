@@ -64,7 +64,7 @@ func TestLinesKeepARun(t *testing.T) {
 	}
 }
 
-// TestTimedLines: what is kept has times, and what is printed has none.
+// TestTimedLines: lines that are kept have times, and printed lines have none.
 func TestTimedLines(t *testing.T) {
 	run := sample()
 	c := run.Suites[0].Cases[0]
@@ -144,7 +144,7 @@ func TestPiecesOf(t *testing.T) {
 	}
 }
 
-// A log of GitHub Actions has no commands of the texts in it, and the texts stay what they are.
+// A log of GitHub Actions contains no commands from the texts, and the texts stay as they are.
 func TestLinesHaveNoCommands(t *testing.T) {
 	run := sample()
 	const evil = "a ##[stop-commands]x ###[error]\n::error::y \\##[add-mask]z"

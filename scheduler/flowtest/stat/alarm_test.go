@@ -22,8 +22,7 @@ func passes(random *rand.Rand, chance float64, repeats int) float64 {
 	return float64(n) / float64(repeats)
 }
 
-// Two runs of one flow differ by chance only. What is found in them is a false alarm: at most one
-// in twenty.
+// Two runs of one flow differ by chance only. A difference found in them is a false alarm: at most one in twenty.
 func TestEqualRunsRaiseFewAlarms(t *testing.T) {
 	slow.Test(t)
 	for _, suite := range []struct{ cases, repeats, metrics int }{{40, 1, 1}, {12, 5, 1}, {20, 10, 1}, {10, 3, 4}} {
@@ -78,7 +77,7 @@ func TestVisibleDifferencesAreFound(t *testing.T) {
 		}
 		e, _ := stat.ClusteredMean(diffs)
 		for i := range diffs {
-			diffs[i][0] += e.Visible() // of a sample whose true mean is 0
+			diffs[i][0] += e.Visible() // a sample with the true mean 0
 		}
 		moved, _ := stat.ClusteredMean(diffs)
 		if moved.Interval.Low > 0 {

@@ -4,10 +4,10 @@ package stat
 type Agreement struct {
 	// Items is how many both have rated.
 	Items int `json:"items"`
-	// Share is that of items on which they agree.
+	// Share is the share of items on which they agree.
 	Share float64 `json:"agreement"`
-	// Kappa is Cohen's: 1 is full agreement, 0 as much as chance gives. It means nothing
-	// where Defined is false: both gave all items one and the same rating.
+	// Kappa is Cohen's: 1 is full agreement, 0 as much as chance gives. It means nothing if Defined is false: both
+	// gave all items one and the same rating.
 	Kappa   float64 `json:"kappa"`
 	Defined bool    `json:"kappa_defined"`
 }

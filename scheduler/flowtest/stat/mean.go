@@ -5,19 +5,18 @@ import "math"
 // Estimate is a mean and how sure it is. [ClusteredMean] makes it.
 type Estimate struct {
 	Mean float64 `json:"mean"`
-	// Error is the standard error; NaN where one cluster is all there is.
+	// Error is the standard error; NaN if there is only one cluster.
 	Error float64 `json:"-"`
 	// Clusters is how many independent groups the values came from.
 	Clusters int `json:"clusters"`
-	// Interval is that of the mean, by Student's t with Clusters - 1 degrees of freedom; without
-	// bounds where Error is NaN.
+	// Interval is the interval of the mean, by Student's t with Clusters - 1 degrees of freedom; without bounds if
+	// Error is NaN.
 	Interval Interval `json:"-"`
 }
 
-// ClusteredMean returns the mean of all values of all clusters. The values of one cluster, the
-// repeats of a case, may depend on each other; clusters may not. With one value in each it is
-// the mean and standard error of every textbook. Empty clusters do not count; ok is false where
-// nothing is left.
+// ClusteredMean returns the mean of all values of all clusters. The values of one cluster, the repeats of a case,
+// may depend on each other; clusters may not. With one value in each it is the mean and standard error of every
+// textbook. Empty clusters do not count; ok is false if nothing is left.
 func ClusteredMean(clusters [][]float64) (e Estimate, ok bool) {
 	sum, n := 0.0, 0
 	for _, values := range clusters {
@@ -53,8 +52,8 @@ func ClusteredMean(clusters [][]float64) (e Estimate, ok bool) {
 	return e, true
 }
 
-// Visible returns the smallest true mean that is told from 0 with [Power], by what the values
-// scatter; NaN where that is not known.
+// Visible returns the smallest true mean that is told from 0 with [Power], given the scatter of the values; NaN if
+// that is not known.
 func (e Estimate) Visible() float64 {
 	if math.IsNaN(e.Error) {
 		return math.NaN()

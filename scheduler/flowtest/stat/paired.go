@@ -20,8 +20,8 @@ const (
 	bootstrapStream   = 2
 )
 
-// McNemar returns the exact two-sided p-value of the case counts that changed one way and the other:
-// how likely a split at least as uneven is where neither way is likelier.
+// McNemar returns the exact two-sided p-value of the case counts that changed one way and the other: the chance of
+// a split at least as uneven if both ways are equally likely.
 func McNemar(worse, better int) float64 {
 	if worse+better == 0 {
 		return 1
@@ -29,10 +29,9 @@ func McNemar(worse, better int) float64 {
 	return min(1, 2*coinCDF(min(worse, better), worse+better))
 }
 
-// SignFlip returns the two-sided p-value of the differences of two runs: how likely a mean at least
-// as far from 0 is where either run is as likely to have been the first. The differences of a
-// cluster are flipped together. Up to 13 clusters that differ it is exact; from there it comes
-// from [Draws] random flips.
+// SignFlip returns the two-sided p-value of the differences of two runs: the chance of a mean at least as far from
+// 0 if either run may as well have been the first. The differences of a cluster are flipped together. Up to 13
+// clusters that differ it is exact; from there it comes from [Draws] random flips.
 func SignFlip(clusters [][]float64, seed uint64) float64 {
 	sums, size := make([]float64, 0, len(clusters)), 0.0
 	observed := 0.0
@@ -75,7 +74,7 @@ func SignFlip(clusters [][]float64, seed uint64) float64 {
 	return float64(hits+1) / float64(Draws+1) // the observed order is one of them
 }
 
-// flipSum adds up sums, of which those whose bit is set count the other way.
+// flipSum adds up sums; a sum with its bit set is subtracted.
 func flipSum(sums []float64, signs []uint64) float64 {
 	total := 0.0
 	for i, sum := range sums {
@@ -87,8 +86,8 @@ func flipSum(sums []float64, signs []uint64) float64 {
 	return total
 }
 
-// Bootstrap returns the percentile interval of the mean of all values, from [Draws] resamples of
-// the clusters. ok is false where there are fewer than two.
+// Bootstrap returns the percentile interval of the mean of all values, from [Draws] resamples of the clusters. ok
+// is false if there are fewer than two.
 func Bootstrap(clusters [][]float64, seed uint64) (in Interval, ok bool) {
 	clusters = slices.DeleteFunc(slices.Clone(clusters), func(values []float64) bool { return len(values) == 0 })
 	if len(clusters) < 2 {
@@ -116,7 +115,7 @@ func Bootstrap(clusters [][]float64, seed uint64) (in Interval, ok bool) {
 	return Interval{quantile(means, tail), quantile(means, 1-tail)}, true
 }
 
-// quantile returns that of sorted values, between two of them where it falls there.
+// quantile returns the quantile p of sorted values, interpolated between two of them.
 func quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	below := int(at)

@@ -2,7 +2,7 @@ package stat
 
 import "gonum.org/v1/gonum/mathext"
 
-// Verdict is what a case comes to.
+// Verdict is the result of a case.
 type Verdict int
 
 // The verdicts. Open is one that is not settled yet, and after the last repeat one that errors
@@ -13,7 +13,7 @@ const (
 	Failed
 )
 
-// Need is what the repeats of a case must reach.
+// Need is the rate that the repeats of a case must reach.
 type Need struct {
 	// Rate is the share that must pass, from 0 to 1.
 	Rate float64
@@ -45,8 +45,7 @@ func Decide(passed, failed, planned int, need Need) Verdict {
 	return Open
 }
 
-// FewestRepeats returns how many repeats, all passed, are needed to meet a need; 0 where no number
-// is enough.
+// FewestRepeats returns how many repeats, all passed, are needed to meet a need; 0 if no number is enough.
 func FewestRepeats(need Need) int {
 	if need.Rate >= 1 && need.Sure {
 		return 0

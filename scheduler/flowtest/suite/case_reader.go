@@ -12,7 +12,7 @@ type caseReader struct {
 	*reader
 	pointer string // of the entry
 	entry   *caseKeys
-	// settings are those of the entry over the defaults.
+	// settings are the settings of the entry over the defaults.
 	settings settingKeys
 	mocks    []*Mock
 	memory   []*memoryRecord
@@ -32,7 +32,7 @@ func (c *caseReader) place(key string) string {
 	return "/defaults/" + key
 }
 
-// hasAxis reports whether a setting of the matrix takes the place of that of the case.
+// hasAxis reports whether a setting of the matrix replaces the case's.
 func (c *caseReader) hasAxis(key string) bool {
 	_, is := c.keys.Matrix.Get(key)
 	return is && !c.has(key)

@@ -84,7 +84,7 @@ func (r *reader) shownPlace(pos flow.Position) flow.Position {
 	return pos
 }
 
-// read reads what holds for all rows and variants.
+// read reads the settings that apply to all rows and variants.
 func (c *caseReader) read() {
 	c.settings = c.merged()
 	k := &c.settings
@@ -110,8 +110,8 @@ func (c *caseReader) read() {
 	c.checkPass()
 }
 
-// checkPass reports a pass that no repeats can meet, or none that are planned, even where all of them pass; and bounds of 0, with
-// which no check can fail.
+// checkPass reports a pass that no repeats can meet, or none that are planned, even if all of them pass; and
+// bounds of 0, with which no check can fail.
 func (c *caseReader) checkPass() {
 	k := &c.settings
 	hint := wording.Say("give it more than 0; a check with weight: 0 is reported and decides nothing")
@@ -145,7 +145,7 @@ func (c *caseReader) checkPass() {
 		wording.Say("repeat the case more often, lower the rate, or take sure out"))
 }
 
-// merged lays the settings of the case over the defaults. Inputs and mocks are joined where they are read.
+// merged lays the settings of the case over the defaults. Inputs and mocks are joined when they are read.
 func (c *caseReader) merged() settingKeys {
 	own, d := c.entry.settingKeys, c.keys.Defaults
 	if d == nil {
@@ -163,7 +163,7 @@ func (c *caseReader) merged() settingKeys {
 	return k
 }
 
-// given returns the value of a case, or the default where that is null.
+// given returns the value of a case, or the default if that is null.
 func given(own, standard value.Value) value.Value {
 	if own.IsNull() {
 		return standard
@@ -181,7 +181,7 @@ func join(a, b []string) (all []string) {
 	return all
 }
 
-// readMocks reads the mocks of the defaults, and over them those of the case.
+// readMocks reads the mocks of the defaults, and over them the mocks of the case.
 func (c *caseReader) readMocks() {
 	layers := map[string]*value.Map{c.pointer: c.entry.Mocks}
 	if c.keys.Defaults != nil {
@@ -206,7 +206,7 @@ func (c *caseReader) readMocks() {
 	}
 }
 
-// readAnswers reads answers by their pointers, or a list of what the user answers each time.
+// readAnswers reads answers by their pointers, or a list of the user's answers of each turn.
 func (c *caseReader) readAnswers() {
 	answers, pointer := c.settings.Answers, c.place("answers")
 	if answers.Kind() != value.List {
@@ -290,7 +290,7 @@ func (c *caseReader) addScript(step string, list value.Value, pointer string) {
 	c.scripts = append(c.scripts, script)
 }
 
-// expand adds a case for each row and variant. A case with an llm of its own is not multiplied by that of the matrix.
+// expand adds a case for each row and variant. A case with an llm of its own is not multiplied by the matrix's.
 func (c *caseReader) expand(ctx context.Context, s *Suite, entry int, variants []variant) {
 	rows := c.data.rows
 	if rows == nil {
@@ -325,7 +325,7 @@ func (c *caseReader) expand(ctx context.Context, s *Suite, entry int, variants [
 	}
 }
 
-// makeCase makes the case of a row and a variant; nil where its inputs are wrong.
+// makeCase makes the case of a row and a variant; nil if its inputs are wrong.
 func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect []*check.Check) *Case {
 	k := &c.settings
 	made := &Case{
@@ -388,7 +388,7 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect 
 	return made
 }
 
-// skip returns why the case does not run; "" where it does.
+// skip returns why the case does not run; "" if it does.
 func (c *caseReader) skip() string {
 	if text, isText := c.settings.Skip.Str(); isText {
 		if slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(strings.TrimSpace(text))) {

@@ -98,7 +98,7 @@ func (r *reader) checkUnusedColumns(k *datasetKeys) {
 		}
 		near := value.DidYouMean(column, free)
 		isIdle := !givesInput && len(free) > 0 && !isRowName(column)
-		givesInput = givesInput || near != "" || isIdle // one problem tells of it
+		givesInput = givesInput || near != "" || isIdle // one problem covers it
 		switch {
 		case near != "":
 			r.reportOnce(r.data.columnAt[column], wording.Say("nothing uses the column %q", column), wording.Of(near))
@@ -142,7 +142,7 @@ func (r *reader) freeInputs(k *datasetKeys) (free []string, hasInputs bool) {
 	return free, hasInputs || k.Inputs.Len() > 0
 }
 
-// isMapped reports whether a column is that of an input, or groups the rows.
+// isMapped reports whether a column fills an input, or groups the rows.
 func (r *reader) isMapped(k *datasetKeys, column string) bool {
 	if column == k.Cluster {
 		return true
@@ -160,8 +160,8 @@ func (r *reader) isMapped(k *datasetKeys, column string) bool {
 // rowReference is a column of the row in a template, or the row itself.
 var rowReference = regexp.MustCompile(`\brow\b(?:\.([\pL_][\pL\d_-]*))?`)
 
-// usedColumns returns the columns that texts of the defaults and the cases refer to, below a key of theirs, or anywhere where the key is
-// "". all is set where a text takes the row as a whole.
+// usedColumns returns the columns that texts of the defaults and the cases refer to, below a key of theirs, or
+// anywhere if the key is "". all is set if a text uses the row as a whole.
 func (r *reader) usedColumns(key string) (all bool, used map[string]bool) {
 	used = map[string]bool{}
 	pointers := []string{"/defaults" + key}

@@ -170,8 +170,8 @@ func (r *reader) checkProvider(pointer, name string) {
 	r.reportOnce(r.at(pointer), wording.Say("unknown provider %q", name), hint)
 }
 
-// ProvidersSuffix is the end of the name of a file with the providers that imported tests want,
-// where the project had settings before.
+// ProvidersSuffix ends the name of a file with the providers that imported tests want, used if the project had
+// settings before.
 const ProvidersSuffix = ".providers.yaml"
 
 // providersFile returns the file beside an imported test file that has a provider; "" for none.

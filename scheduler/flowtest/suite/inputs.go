@@ -12,9 +12,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// inputs returns the inputs of a row: those of the run that state is taken from, over them those of the defaults, over them
-// the columns of the row, over them those of the case. Where a trigger fired, it gives all of them. It reports what does not fit the flow,
-// and whether all does.
+// inputs returns the inputs of a row. Each of these replaces the ones before: the inputs of the run that state is
+// taken from, the defaults, the columns of the row, the inputs of the case. If a trigger fired, it gives all of
+// them. It reports inputs that do not fit the flow, and whether all fit.
 func (c *caseReader) inputs(f *loadedFlow, row *datasetRow, fired *triggered) (value.Value, bool) {
 	m := value.NewMap(0)
 	places := map[string]flow.Position{}
@@ -40,7 +40,8 @@ func (c *caseReader) inputs(f *loadedFlow, row *datasetRow, fired *triggered) (v
 	return c.checkInputs(f, row, m, places)
 }
 
-// checkInputs holds the inputs of a case against the flow. It reports what does not fit, at the places of the inputs, and whether all does.
+// checkInputs checks the inputs of a case against the flow. It reports misfits, at the places of the inputs, and
+// whether all fit.
 func (c *caseReader) checkInputs(f *loadedFlow, row *datasetRow, m *value.Map, places map[string]flow.Position) (value.Value, bool) {
 	v := value.OfMap(m)
 	problems := f.flow.Inputs.Check(f.flow.Inputs.ApplyDefaults(v))
@@ -134,8 +135,7 @@ func (r *reader) checkInputName(pointer, name string) bool {
 	return false
 }
 
-// inputNames returns the inputs that a flow names; isOpen is set where it names none, or says that there may be
-// others.
+// inputNames returns the inputs that a flow names; isOpen is set if it names none, or allows others.
 func inputNames(f *flow.Flow) (names []string, isOpen bool) {
 	properties, _ := f.Inputs.Doc().Get("properties")
 	_, isOpen = f.Inputs.Doc().Get("additionalProperties")
@@ -168,7 +168,7 @@ func (c *caseReader) addColumns(m *value.Map, places map[string]flow.Position, f
 	}
 	mapped := c.keys.Dataset.Inputs
 	for name, column := range mapped.All() {
-		if text, isText := column.Str(); isText { // what is not is reported
+		if text, isText := column.Str(); isText { // other types are reported
 			columns[name] = text
 		}
 	}
@@ -195,8 +195,7 @@ func (c *caseReader) addColumns(m *value.Map, places map[string]flow.Position, f
 	return ok
 }
 
-// typed returns the value that the text of a cell means to an input; ok is false where an empty cell means
-// none.
+// typed returns the value of a cell's text for an input; ok is false if an empty cell means none.
 func (c *caseReader) typed(f *flow.Flow, row *datasetRow, name string, cell value.Value) (v value.Value, ok bool) {
 	text, _ := cell.Str()
 	if names, _ := inputNames(f); name == inputQuestion && !slices.Contains(names, name) {

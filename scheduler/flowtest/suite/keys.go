@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// The structs below are the keys of a test file. They are the one source of what is read, of what is refused and
-// of the editor's schema.
+// The structs below are the keys of a test file. They alone define the keys that are read, the ones that are
+// refused and the editor's schema.
 
 type fileKeys struct {
 	Flow     string       `json:"flow,omitempty" doc:"The flow that is tested, relative to this file. Default: NAME.yaml beside NAME.test.yaml." example:"weather.yaml"`
@@ -71,7 +71,7 @@ type settingKeys struct {
 	Expect       []item       `json:"expect,omitempty" doc:"What is expected of the run: each item has a subject and one or more matchers."`
 }
 
-// triggerKeys are what a trigger of the flow gets. Exactly one of webhook and schedule is given.
+// triggerKeys are the input of a trigger of the flow. Exactly one of webhook and schedule is given.
 type triggerKeys struct {
 	Webhook  string            `json:"webhook,omitempty" doc:"The id of a webhook of the flow."`
 	Body     value.Value       `json:"body,omitzero" doc:"The body of the request: a text, or a value that is sent as JSON. Texts may have templates over row; !file takes it from a file." example:"{ref: main}"`

@@ -40,7 +40,7 @@ func (l *Loader) Parse(ctx context.Context, path string, src []byte) (*Suite, fl
 	}
 	s := r.read(ctx, src)
 	slices.SortStableFunc(r.problems, func(a, b flow.Problem) int {
-		elsewhere := func(p flow.Problem) string { // those of the test file come first, then file by file
+		elsewhere := func(p flow.Problem) string { // problems of the test file come first, then file by file
 			if p.Pos.File == path {
 				return ""
 			}
@@ -50,7 +50,7 @@ func (l *Loader) Parse(ctx context.Context, path string, src []byte) (*Suite, fl
 	})
 	problems := r.withoutMany(slices.Compact(r.problems)).Localized(l.Language)
 	if problems.HasErrors() {
-		return nil, problems.Errors() // what is odd beside them may come from these
+		return nil, problems.Errors() // warnings beside them may come from these
 	}
 	return s, problems
 }
@@ -58,7 +58,7 @@ func (l *Loader) Parse(ctx context.Context, path string, src []byte) (*Suite, fl
 // maxDataProblems is how many problems of a file of data are told; the others are counted.
 const maxDataProblems = 20
 
-// withoutMany returns the problems without those of a file of data that are too many to be read: how many they are is told.
+// withoutMany returns the problems, but replaces those of a data file with too many by their number.
 func (r *reader) withoutMany(all flow.Problems) (kept flow.Problems) {
 	counts := map[string]int{}
 	for _, p := range all {
@@ -78,8 +78,8 @@ func (r *reader) withoutMany(all flow.Problems) (kept flow.Problems) {
 	return kept
 }
 
-// read makes the suite. What does not fit is left out of the value, and the rest read all the same, so that all that
-// is wrong is found at once.
+// read makes the suite. It leaves out values that do not fit, and reads the rest all the same, so that all
+// problems are found at once.
 func (r *reader) read(ctx context.Context, src []byte) *Suite {
 	doc, ok := r.parse(src)
 	if !ok {
@@ -116,7 +116,7 @@ func (r *reader) read(ctx context.Context, src []byte) *Suite {
 	return s
 }
 
-// readFileSettings reads what is not about cases.
+// readFileSettings reads the settings that are not about cases.
 func (r *reader) readFileSettings(s *Suite) {
 	if r.keys.Judge != nil {
 		s.JudgeLLM = r.keys.Judge.LLM.Text()

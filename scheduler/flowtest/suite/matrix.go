@@ -55,7 +55,7 @@ func (v variant) without(key string) variant {
 	return slices.DeleteFunc(slices.Clone(v), func(s variantSetting) bool { return s.axis.key == key })
 }
 
-// overrides returns the parameters that the variant lays over those of steps.
+// overrides returns the parameters with which the variant replaces parameters of steps.
 func (v variant) overrides() (all []flow.Override) {
 	for _, s := range v {
 		if rest, ok := strings.CutPrefix(s.axis.key, axisWith); ok {
@@ -207,8 +207,7 @@ func (v variant) has(combination value.Value) bool {
 	return combination.Map().Len() > 0
 }
 
-// flowOf returns the flow of a variant, read with its parameters; nil where it has problems, which are
-// reported.
+// flowOf returns the flow of a variant, read with its parameters; nil if it has problems, which are reported.
 func (r *reader) flowOf(v variant) *loadedFlow {
 	base := r.flows[0]
 	if name, ok := v.get(axisFlow); ok {
@@ -249,8 +248,8 @@ func (r *reader) flowOf(v variant) *loadedFlow {
 	return made
 }
 
-// reportVariant reports what is wrong with a flow because of the parameters of a variant: at the one that is wrong by itself, or else
-// at the first.
+// reportVariant reports the problems that the parameters of a variant cause in a flow: at a parameter that is
+// wrong by itself, or else at the first.
 func (r *reader) reportVariant(v variant, problems flow.Problems) {
 	var given []variantSetting
 	for _, s := range v {

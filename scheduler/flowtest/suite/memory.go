@@ -31,11 +31,11 @@ type memoryWant struct {
 
 var memorySchema = sync.OnceValue(schema.MustFor[memoryWant])
 
-// memoryRecord is a memory, and where it is written.
+// memoryRecord is a memory, and its place in the file.
 type memoryRecord struct {
 	pos flow.Position
 	memory.BaseMemory
-	// name is what checks know it by; "" is its id in the store.
+	// name is its name in checks; "" is its id in the store.
 	name string
 }
 
@@ -123,7 +123,7 @@ func (r *reader) readRecord(v value.Value, at func(below string) flow.Position) 
 	return record
 }
 
-// inputsScope is what the templates of a flow's memory see: the inputs, and whose run it is.
+// inputsScope holds the names for templates of a flow's memory: the inputs, and the user of the run.
 type inputsScope struct {
 	inputs value.Value
 	user   string
@@ -181,8 +181,9 @@ func (r *reader) placeMemory(c *Case, records []*memoryRecord) {
 	}
 }
 
-// checkMemories reports the memories that checks name and the case does not have: its memories are all that its flow can find, unless
-// that saves some itself, or the step has what it gives from a mock or the state.
+// checkMemories reports the memories that checks name and the case does not have. The flow can only find the
+// memories of the case. There are exceptions, for example a flow that saves some itself, or a step whose output
+// comes from a mock or the state.
 func (r *reader) checkMemories(made *Case) {
 	var known []string
 	for _, m := range made.Memory {

@@ -27,7 +27,7 @@ const (
 	replyOutput = "output"
 )
 
-// readMock reads one mock, once for all rows and variants; nil where it is wrong.
+// readMock reads one mock, once for all rows and variants; nil if it is wrong.
 func (r *reader) readMock(pointer, key string, v value.Value) *Mock {
 	if known, ok := r.mocked[pointer]; ok {
 		return known
@@ -66,7 +66,7 @@ func (r *reader) readMock(pointer, key string, v value.Value) *Mock {
 // callMCP begins the names of tools of MCP servers, which are known in a run.
 const callMCP = "mcp"
 
-// checkAllowed reports names under allow, at a place, that are not those of a call, a plugin or a server.
+// checkAllowed reports names under allow, at a place, that name no call, plugin or server.
 func (r *reader) checkAllowed(pointer string, names []string) {
 	callNames := r.loader.Flows.Registry.CallNames()
 	known := slices.Concat(callNames, r.loader.Flows.Plugins)
@@ -79,7 +79,7 @@ func (r *reader) checkAllowed(pointer string, names []string) {
 	}
 }
 
-// mockTarget finds what the mock stands for, and returns the schemas of its outputs.
+// mockTarget finds the step, call or variable of the mock, and returns the schemas of its outputs.
 func (r *reader) mockTarget(m *Mock, key string) (outputs []value.Value, ok bool) {
 	if name, isCall := strings.CutPrefix(key, callPrefix); isCall {
 		def, known := r.loader.Flows.Registry.Call(name)
@@ -149,8 +149,8 @@ func (r *reader) readReply(pointer string, v value.Value, outputs []value.Value)
 	return reply
 }
 
-// isDirective reports whether a reply has more than an output: all its keys are those of a reply, and one tells
-// of an error or a delay.
+// isDirective reports whether a reply has more than an output: all its keys are keys of a reply, and one gives an
+// error or a delay.
 func isDirective(v value.Value) bool {
 	if v.Kind() != value.Object {
 		return false
@@ -215,7 +215,7 @@ func (r *reader) replyError(pointer string, v value.Value) *ReplyError {
 	return &ReplyError{Kind: e.Kind, Message: e.Message}
 }
 
-// checkOutput reports where the output of a mock does not fit its schema.
+// checkOutput reports each place at which the output of a mock does not fit its schema.
 func (r *reader) checkOutput(pointer string, v, doc value.Value) value.Value {
 	return r.checkGiven(pointer, v, doc, func(message wording.Text) wording.Text {
 		return wording.Say("the mock does not fit the output: %s", message)
@@ -229,8 +229,8 @@ func (r *reader) checkEnded(pointer string, v, doc value.Value) value.Value {
 	})
 }
 
-// checkGiven reports where a given output does not fit its schema, in the words of say. Members that are left out are
-// empty: the file has what the test is about.
+// checkGiven reports each place at which a given output does not fit its schema, in the words of say. Members may
+// be left out and are empty then: the file has only the parts that the test is about.
 func (r *reader) checkGiven(pointer string, v, doc value.Value, say func(message wording.Text) wording.Text) value.Value {
 	s, err := schema.Parse(schema.Rewrite(doc, func(keywords *value.Map) { keywords.Delete("required") }))
 	if err != nil {
@@ -257,7 +257,7 @@ func hasText(doc value.Value) bool {
 	return has
 }
 
-// maxFill bounds how deep what a mock leaves out is filled in.
+// maxFill bounds the depth to which left out parts of a mock are filled in.
 const maxFill = 8
 
 // completed returns an object with the members that its schema requires and that it does not have, empty.
@@ -282,7 +282,7 @@ func completed(v, doc value.Value, depth int) value.Value {
 	return value.OfMap(m)
 }
 
-// emptyOf returns the empty value of a schema; ok is false where the schema does not tell its type.
+// emptyOf returns the empty value of a schema; ok is false if the schema gives no type.
 func emptyOf(doc value.Value, depth int) (v value.Value, ok bool) {
 	if enum, ok := doc.Get("enum"); ok && len(enum.List()) > 0 {
 		return enum.List()[0], true

@@ -49,8 +49,8 @@ func (r *reader) reportYAML(err error) {
 	r.problems = append(r.problems, flow.NewProblem(pos, message, hint))
 }
 
-// checkKeys checks the value against the schema of the keys. It returns the value without what does not fit, and
-// whether the rest does.
+// checkKeys checks the value against the schema of the keys. It returns the value without the parts that do not
+// fit, and whether the rest fits.
 func (r *reader) checkKeys(doc value.Value) (pruned value.Value, fits bool) {
 	for round := 0; ; round++ {
 		problems := fileSchema().Check(doc)
@@ -65,7 +65,7 @@ func (r *reader) checkKeys(doc value.Value) (pruned value.Value, fits bool) {
 	}
 }
 
-// reportKeys reports what does not fit the schema of the keys, and keeps in mind which cases are wrong.
+// reportKeys reports values that do not fit the schema of the keys, and notes which cases are wrong.
 func (r *reader) reportKeys(problems schema.Problems, isFirst bool) {
 	for _, p := range problems {
 		if names := strings.SplitN(p.Pointer, "/", 4); len(names) > 2 {

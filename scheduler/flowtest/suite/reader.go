@@ -22,7 +22,7 @@ type reader struct {
 	root             *yaml.Node
 	places           *flow.Places
 	keys             fileKeys
-	// literals are the values of nodes with !raw or !file; templates those of texts that were compiled.
+	// literals are the values of nodes with !raw or !file; templates the templates of texts that were compiled.
 	literals  map[*yaml.Node]value.Value
 	templates map[*yaml.Node]*template
 	flows     []*loadedFlow
@@ -33,10 +33,10 @@ type reader struct {
 	cases    [][]*check.Check
 	problems flow.Problems
 	mocked   map[string]*Mock       // by their pointers
-	seen     map[flow.Position]bool // where rows and variants have found something wrong
+	seen     map[flow.Position]bool // places at which rows and variants have found a problem
 	// dataFiles are the files of rows, memories and events that were read.
 	dataFiles map[string]bool
-	// otherFiles are those of !file, and of the runs that state is taken from.
+	// otherFiles are files of !file, and of the runs that state is taken from.
 	otherFiles map[string]bool
 	wrong      map[string]bool // pointers of cases whose keys do not fit
 }
@@ -46,7 +46,7 @@ func (r *reader) report(pointer string, message, hint wording.Text) {
 	r.problems = append(r.problems, flow.NewProblem(r.at(pointer), message, hint))
 }
 
-// reportOnce is report for what each row or variant finds again.
+// reportOnce is report for a problem that each row or variant finds again.
 func (r *reader) reportOnce(pos flow.Position, message, hint wording.Text) {
 	if r.seen[pos] {
 		return
@@ -55,13 +55,13 @@ func (r *reader) reportOnce(pos flow.Position, message, hint wording.Text) {
 	r.problems = append(r.problems, flow.NewProblem(pos, message, hint))
 }
 
-// at returns where the value at a pointer begins, or the nearest one around it.
+// at returns the start of the value at a pointer, or of the nearest one around it.
 func (r *reader) at(pointer string) flow.Position {
 	node, _, _ := yaml.Walk(r.root, pointer)
 	return r.position(node, 0)
 }
 
-// keyAt returns where the key of the value at a pointer begins.
+// keyAt returns the start of the key of the value at a pointer.
 func (r *reader) keyAt(pointer string) flow.Position {
 	node, key, found := yaml.Walk(r.root, pointer)
 	if found && key != nil {
@@ -81,7 +81,7 @@ func (r *reader) position(n *yaml.Node, offset int) flow.Position {
 	return r.places.Within(n, offset)
 }
 
-// folder returns where the files begin that the test file names.
+// folder returns the folder that paths in the test file start from.
 func (r *reader) folder() files.Folder { return files.Folder{Dir: r.dir, Root: r.loader.Root} }
 
 // checkText reports whether a file of data is UTF-8, and adds a problem at the first place that is not.
@@ -98,7 +98,7 @@ func (r *reader) checkText(path string, content []byte) bool {
 	return false
 }
 
-// duration reads a duration; 0 where the file has none, or a value of another type, which is reported elsewhere.
+// duration reads a duration; 0 if the file has none, or a value of another type, which another check reports.
 func (r *reader) duration(pointer, text string) time.Duration {
 	if node, _, isGiven := yaml.Walk(r.root, pointer); text == "" && (!isGiven || yaml.Resolve(node).ShortTag() != "!!str") {
 		return 0
@@ -110,7 +110,7 @@ func (r *reader) duration(pointer, text string) time.Duration {
 	return d
 }
 
-// loadedFlow is a flow of the file: its path as the file writes it, where that is, and what read it.
+// loadedFlow is a flow of the file: its path as the file writes it, its real path, and its loader.
 type loadedFlow struct {
 	name, path string
 	flow       *flow.Flow

@@ -24,7 +24,7 @@ type dataset struct {
 	// columnAt are the places of the columns in the file: in the header, or the first row that has them.
 	columnAt map[string]flow.Position
 	rows     []*datasetRow
-	// isText is set where all cells are texts, which the flow's schema types.
+	// isText is set if all cells are texts, which the flow's schema types.
 	isText bool
 }
 
@@ -57,7 +57,7 @@ func (d *dataset) nameRows() {
 // isRowName reports whether a column names rows.
 func isRowName(column string) bool { return column == "name" || column == "id" }
 
-// ownName returns what the cells of a row name it; "" where they do not.
+// ownName returns the name of a row from its cells; "" if they have none.
 func (row *datasetRow) ownName() string {
 	for _, column := range []string{"name", "id"} {
 		v, ok := row.cells.Get(column)

@@ -48,7 +48,7 @@ func (c *caseReader) readEnded(pointer, id string, output value.Value) {
 	c.state = append(c.state, EndedStep{Pos: pos, Step: id, Output: output})
 }
 
-// wholeOutputOf returns the schema of what other steps see of a step.
+// wholeOutputOf returns the schema of a step's output as other steps see it.
 func wholeOutputOf(s *flow.Step) value.Value {
 	if s.ForEach == nil {
 		return outputOf(s)
@@ -56,7 +56,8 @@ func wholeOutputOf(s *flow.Step) value.Value {
 	return s.Output
 }
 
-// readStateFile reads the events of a run: what had ended in it has ended here, and its inputs are those of the case.
+// readStateFile reads the events of a run: steps that had ended in it have ended here, and its inputs become the
+// case's.
 func (c *caseReader) readStateFile(pointer, file string) {
 	path, content, err := c.folder().Read(file)
 	if err != nil {
@@ -93,7 +94,7 @@ func (c *caseReader) readStateFile(pointer, file string) {
 	}
 }
 
-// foldEvents returns what the lines of a file of events come to.
+// foldEvents returns the state of a run from the lines of a file of events.
 func (r *reader) foldEvents(path string, content []byte) (record *journal.RunState, ok bool) {
 	record = journal.NewRunState()
 	hint := wording.Say("write it with: scheduler runs events RUN > %s", filepath.Base(path))

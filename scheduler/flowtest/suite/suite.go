@@ -17,26 +17,27 @@ import (
 
 // Suite is a test file, ready to run. A [Loader] makes it; it is immutable.
 type Suite struct {
-	// File is the path as messages show it, relative to the folder of the project where it is in it, with
-	// slashes. Path is where it is, and Dir its folder.
+	// File is the path as messages show it, relative to the folder of the project if it is in it, with slashes.
+	// Path is the real path, and Dir its folder.
 	File, Path, Dir string
-	// NameOf returns what results call a file, as File names the test file.
+	// NameOf returns the name of a file in results, in the form of File.
 	NameOf func(path string) string
 	// Flows are the flows that cases run, each once, in the order of the file.
 	Flows []*flow.Flow
-	// DataFiles are the paths of the other files that were read for it, sorted: datasets, memories, events and those of !file.
+	// DataFiles are the paths of the other files that were read for it, sorted: datasets, memories, events and
+	// files of !file.
 	DataFiles []string
-	// JudgeLLM is the provider that judges where a check names none; "" leaves it to the settings.
+	// JudgeLLM is the provider that judges if a check names none; "" leaves it to the settings.
 	JudgeLLM string
 	// Limits bound the whole file.
 	Limits Limits
 	// Cases are the cases with their rows and variants, in the order of the file: case, row, variant.
 	Cases []*Case
-	// HasOnly is set where a case has only: the cases without are skipped.
+	// HasOnly is set if a case has only: the cases without are skipped.
 	HasOnly bool
 }
 
-// Limits bound what all cases of a file take together. Zero is no limit.
+// Limits bound the total use by all cases of a file. Zero means no limit.
 type Limits struct {
 	// Parallel is how many cases run at a time.
 	Parallel int
@@ -47,25 +48,25 @@ type Limits struct {
 	Pos    flow.Position
 }
 
-// Case is a case with one row of the dataset and one variant of the matrix: what runs once for each repeat.
-// It belongs to its Suite and is as immutable.
+// Case is a case with one row of the dataset and one variant of the matrix, which runs once for each repeat. It
+// belongs to its Suite and is as immutable.
 type Case struct {
 	Name string
-	// User is whose run it is; "" is nobody's.
+	// User is the user of the run; "" is none.
 	User string
 	// Row is the row of the dataset, and RowValue its columns; nil and null without one.
 	Row      *result.Row
 	RowValue value.Value
 	// Variant has the settings of the matrix, in the order of the file; empty without one.
 	Variant []result.Setting
-	// Pos is where the case begins in the test file.
+	// Pos is the start of the case in the test file.
 	Pos flow.Position
-	// Flow is what runs, FlowFile its path as [result.Case] has it. Loader is what read it, with the parameters
-	// that the matrix lays over its own: a run that waits is resumed with it.
+	// Flow is the flow that runs, FlowFile its path as [result.Case] has it. Loader has read it, with the
+	// parameters of the matrix in place of its own: a run that waits is resumed with it.
 	Flow     *flow.Flow
 	FlowFile string
 	Loader   *flow.Loader
-	// Inputs are those of the case, an object. The flow's schema has them, without its defaults.
+	// Inputs are the inputs of the case, an object that fits the flow's schema, without its defaults.
 	Inputs value.Value
 	// Conversation is the list of messages before the question; null is none.
 	Conversation value.Value
@@ -74,7 +75,7 @@ type Case struct {
 	UntilPos flow.Position
 	// Mocks are in the order of the file.
 	Mocks []Mock
-	// LLM is the name of the provider; "" leaves it to the flow. HasScript is set where Scripts answer instead.
+	// LLM is the name of the provider; "" leaves it to the flow. HasScript is set if Scripts answer in its place.
 	LLM       string
 	HasScript bool
 	Scripts   []Script
@@ -82,12 +83,11 @@ type Case struct {
 	State []EndedStep
 	// Answers are given when the run waits, each once.
 	Answers []Answer
-	// Memory is what the store has when the run begins; ids, users and times are set. MemoryNames are what the
-	// file calls them, by their ids.
+	// Memory is the content of the store when the run begins; ids, users and times are set. MemoryNames are the
+	// names of the memories in the file, by their ids.
 	Memory      []memory.BaseMemory
 	MemoryNames map[string]string
-	// Now is the clock of the run, never zero: tests do not depend on the day. Seed fixes what it draws at
-	// random.
+	// Now is the clock of the run, never zero: tests do not depend on the day. Seed fixes its random draws.
 	Now  time.Time
 	Seed uint64
 	// HasNow and HasSeed are set if the file gives them: a case whose run is recorded beside the flow takes others from there.
@@ -98,22 +98,22 @@ type Case struct {
 	Rate   float64
 	Sure   bool
 	Tags   []string
-	// Skip is why the case does not run; "" where it does. Only is set where the case has it.
+	// Skip is why the case does not run; "" if it does. Only is set if the case has it.
 	Skip string
 	Only bool
 	// Timeout bounds each repeat; 0 is none.
 	Timeout time.Duration
 	// Threshold is the least mean score of the checks; nil: every check must pass.
 	Threshold *float64
-	// Allow are calls by name, and plugins, that may do what tests are denied: http, mcp, a plugin's call.
+	// Allow lists calls by name, and plugins, that may act on the world in tests: http, mcp, a plugin's call.
 	Allow []string
 	// Cluster groups cases that are not independent.
 	Cluster string
-	// Expect are the checks; those of the defaults come first.
+	// Expect are the checks; the checks of the defaults come first.
 	Expect []*check.Check
 }
 
-// ID returns what the case is known by within its file: that of its [result.Case].
+// ID returns the identity of the case in its file, like the ID of its [result.Case].
 func (c *Case) ID() string { return c.Result().ID() }
 
 // Result returns the case as a report has it, before it has run.
@@ -131,15 +131,15 @@ type Mock struct {
 	Step     string
 	Call     string
 	Variable string
-	// Replies are given one for each attempt or item, in their order; IsList is set where the file has a
-	// list of them, and a use beyond the last is an error. Without it the one reply holds for every use.
+	// Replies are given one for each attempt or item, in their order; IsList is set if the file has a list of
+	// them, and a use beyond the last is an error. Without it the one reply holds for every use.
 	Replies []Reply
 	IsList  bool
-	// IsDefault is set where the defaults of the file have it, and not the case.
+	// IsDefault is set if the mock comes from the defaults of the file, not from the case.
 	IsDefault bool
 }
 
-// Name returns what the file calls the mock: a step, call:NAME or vars.NAME.
+// Name returns the name of the mock in the file: a step, call:NAME or vars.NAME.
 func (m *Mock) Name() string {
 	switch {
 	case m.Call != "":
@@ -150,8 +150,8 @@ func (m *Mock) Name() string {
 	return m.Step
 }
 
-// EndedStep is a step of the flow that does not run: it has ended before. IsSkipped is set where it was skipped, for the
-// Reason; then there is no Output. Input is null where it is not known.
+// EndedStep is a step of the flow that does not run: it has ended before. IsSkipped is set if it was skipped, for
+// the Reason; then there is no Output. Input is null if it is not known.
 type EndedStep struct {
 	Pos           flow.Position
 	Step          string
@@ -166,7 +166,7 @@ type Script struct {
 	Step string
 	// Answers are a list as [scripted.Parse] reads it.
 	Answers value.Value
-	// At are the places of the answers, where the case itself has them; nil: they are those of the defaults.
+	// At are the places of the answers, if the case itself has them; nil: they come from the defaults.
 	At []flow.Position
 }
 
@@ -175,7 +175,7 @@ type Reply struct {
 	Pos   flow.Position
 	Value value.Value
 	Error *ReplyError
-	// Delay passes first. With PassesOn the call itself follows, and there is no output.
+	// Delay passes first. With PassesOn the call itself follows, and the reply has no output.
 	Delay    time.Duration
 	PassesOn bool
 }
@@ -196,11 +196,11 @@ type Answer struct {
 	Message string
 	// Turn is the time at which the run waits, from 1, that it is for; 0 is the first at which it fits.
 	Turn int
-	// IsDefault is set where the defaults of the file have it, and not the case.
+	// IsDefault is set if the answer comes from the defaults of the file, not from the case.
 	IsDefault bool
 }
 
-// Suffix is what test files are called behind the name of their flow.
+// Suffix is the end of a test file's name, after the name of its flow.
 const Suffix = ".test.yaml"
 
 // SnapshotSuffix ends the name of the file of snapshots: a.test.yaml has a.test.snapshots.yaml.
@@ -213,18 +213,18 @@ type Loader struct {
 	Flows *flow.Loader
 	// Root is the folder of the project, from which results name files; "" is the working directory.
 	Root string
-	// Language is that of problems, and of reasons to skip a case.
+	// Language is the language of problems, and of reasons to skip a case.
 	Language string
-	// Repeat is how often cases will run, instead of what they say; 0 leaves it to them.
+	// Repeat is how often each case will run, in place of its own number; 0 leaves it to the case.
 	Repeat int
 	// RefusesOnly makes only an error, for continuous integration: it would leave the other cases out.
 	RefusesOnly bool
 }
 
-// NameOf returns what results call a file: its path from the folder of the project, with slashes.
+// NameOf returns the name of a file in results: its path from the folder of the project, with slashes.
 func (l *Loader) NameOf(path string) string { return relativeTo(l.Root, path) }
 
-// relativeTo returns a path from a folder, with slashes; the path itself where there is no way from one to the other.
+// relativeTo returns a path from a folder, with slashes; the path itself if there is no way from one to the other.
 func relativeTo(root, path string) string {
 	from, err := filepath.Abs(cmp.Or(root, "."))
 	to, errTo := filepath.Abs(path)

@@ -122,7 +122,7 @@ func describeCase(b *strings.Builder, c *Case) {
 	}
 }
 
-// The problems of a flow are in the language of those of the test file, unless the flow names one.
+// The problems of a flow are in the language of the test file's problems, unless the flow names one.
 func TestLanguageOfProblems(t *testing.T) {
 	const steps = "name: t\nsteps: [{id: a, call: template, with: {template: hi, tempalte: ho}}]\n"
 	for source, want := range map[string]string{
@@ -154,8 +154,8 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
-// TestEditorSchema: what the reader takes, the schema for editors takes, and it refuses a key and a matcher that are
-// misspelt.
+// TestEditorSchema: the schema for editors allows everything that the reader allows, and refuses a misspelt key
+// and a misspelt matcher.
 func TestEditorSchema(t *testing.T) {
 	s, err := schema.Parse(EditorSchema())
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// rowScope is what templates of inputs see.
+// rowScope holds the names for templates of inputs.
 type rowScope struct{ row value.Value }
 
 const rowName = "row"
@@ -21,7 +21,7 @@ func (s rowScope) Lookup(name string) (value.Value, bool, error) {
 	return s.row, name == rowName && !s.row.IsNull(), nil
 }
 
-// compile compiles a text, once; nil where it is wrong.
+// compile compiles a text, once; nil if it is wrong.
 func (r *reader) compile(n *yaml.Node) *template {
 	if t, known := r.templates[n]; known {
 		return t

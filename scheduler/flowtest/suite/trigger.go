@@ -16,14 +16,14 @@ import (
 	"github.com/callnode/scheduler/scheduler/trigger"
 )
 
-// triggered is what a trigger gives a run, by the templates of the flow. Each row makes its own.
+// triggered is the data that a trigger gives a run, by the templates of the flow. Each row makes its own.
 type triggered struct {
 	inputs       *value.Map
 	conversation value.Value
 	user         string
 }
 
-// readTrigger checks what holds for all rows: that the flows have the trigger, and that nothing else gives the inputs.
+// readTrigger checks the rules for all rows: the flows have the trigger, and nothing else gives the inputs.
 func (c *caseReader) readTrigger() {
 	k := c.settings.Trigger
 	if k == nil {
@@ -67,7 +67,8 @@ func triggerIDs(f *flow.Flow, ofWebhooks bool) map[string]bool {
 	return ids
 }
 
-// fire returns what the trigger of the case gives a row; nil if there is none, or if it is wrong, which is reported.
+// fire returns the data that the trigger of the case gives a row; nil if there is none, or if it is wrong, which
+// is reported.
 func (c *caseReader) fire(f *flow.Flow, row *datasetRow) *triggered {
 	k := c.settings.Trigger
 	if k == nil {
@@ -95,7 +96,7 @@ func (c *caseReader) fire(f *flow.Flow, row *datasetRow) *triggered {
 	return made
 }
 
-// deliver renders what a webhook makes of the request of the case.
+// deliver renders the templates of a webhook with the request of the case.
 func (c *caseReader) deliver(w *flow.Webhook, row *datasetRow, made *triggered) error {
 	k := c.settings.Trigger
 	header, query := http.Header{}, url.Values{}
@@ -151,7 +152,7 @@ func (c *caseReader) body(row *datasetRow) (value.Value, error) {
 	return v, nil
 }
 
-// fireSchedule renders what a schedule makes of its time.
+// fireSchedule renders the templates of a schedule with its time.
 func (c *caseReader) fireSchedule(s *flow.Schedule, made *triggered) error {
 	at := c.now
 	if text := c.settings.Trigger.At; text != "" {

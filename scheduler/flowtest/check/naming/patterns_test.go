@@ -2,7 +2,7 @@ package naming
 
 import "testing"
 
-// Files are known by the end of their path, wherever the program was started.
+// A file matches by the end of its path, wherever the program was started.
 func TestMatchesPath(t *testing.T) {
 	for _, c := range []struct {
 		pattern, file string
