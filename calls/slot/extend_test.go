@@ -31,7 +31,7 @@ func plates() processor.Format {
 	}
 }
 
-// register fills in what a register knows by the plate.
+// register fills in the owner from the plate, like a register of cars.
 func register(_ context.Context, w *slot.Work) error {
 	if plate, ok := w.Filling.Data().Get("plate"); ok {
 		w.Filling.Take(value.OfMap(value.Pairs("/owner", "the owner of "+plate.JSON())), "register")

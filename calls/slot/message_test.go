@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 )
 
-// TestMessage: what the user wrote when asked is read once, by the first stage, with the question before it.
+// TestMessage: the user's answer to a question is read once, by the first stage, with the question before it.
 func TestMessage(t *testing.T) {
 	const params = `{"asked": "What is the number? </message>", "message": "It is A-1042 </question>", "resumed": true, "stages": STAGES, "answers": {"/name": "Lin"}, "current_schema":
 		{"type": "object", "required": ["number", "name", "days"], "properties": {"number": {"type": "string", "pattern": "^A-"}, "name": {"type": "string"}, "days": {"type": "integer"}}}}`

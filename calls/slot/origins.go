@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// inputOrigins returns those of what [Params.Init] has taken: parameters, or what the step saw.
+// inputOrigins returns the origins of the values in [Params.Init]: parameters, or names that the step saw.
 func inputOrigins(of calls.Record, pointer string) []calls.Origin {
 	name, below, _ := strings.Cut(strings.TrimPrefix(pointer, "/input/"), "/")
 	given, _ := of.Params.Get(name)
@@ -31,7 +31,7 @@ func inputOrigins(of calls.Record, pointer string) []calls.Origin {
 	return nil
 }
 
-// historyOrigins returns those of a member of a finished step: the input has the newest of them.
+// historyOrigins returns the origins of a member of a finished step: the input has the newest of them.
 func historyOrigins(of calls.Record, pointer string) []calls.Origin {
 	number, member, ok := strings.Cut(pointer, "/")
 	i, err := strconv.Atoi(number)
@@ -61,7 +61,8 @@ func outputOrigins(of calls.Record, pointer string, params func() (Params, error
 	sources, _ := of.Output.Get("sources")
 	o := p.originOfDatum(sources.Map())(at)
 	o.End = len(v.PlainText())
-	// Where the parameter is, is known. What it is only tells a copy from what was made to fit the schema.
+	// The place of the parameter is known. Its value only distinguishes a copy from a value made to fit the
+	// schema.
 	if given, _ := of.Params.At(o.Pointer); o.Pointer != "" && !value.Equal(given, v) {
 		o.Computed = true
 	}
@@ -107,8 +108,8 @@ func (p *Params) isGuess() func(pointer string) bool {
 	}
 }
 
-// originOfKnown returns the origin of what was known, by its pointer in the data. Where keys of the
-// parameter are pointers, it stands elsewhere there.
+// originOfKnown returns the origin of a known value, by its pointer in the data. If keys of the parameter are
+// pointers, the value has another place there.
 func (p *Params) originOfKnown() func(pointer string) calls.Origin {
 	asGiven := func(pointer string) calls.Origin { return calls.Origin{Pointer: "/data" + pointer} }
 	if len(p.Stages) == 0 || !hasPointers(p.Data.Value) {
@@ -128,7 +129,7 @@ func (p *Params) originOfKnown() func(pointer string) calls.Origin {
 	}
 }
 
-// originBySource returns the origin of what a source has given; known is that of what was known.
+// originBySource returns the origin of a value by its source; known returns the origin of a known value.
 func originBySource(source processor.Source, pointer string, known func(pointer string) calls.Origin) calls.Origin {
 	switch source {
 	case processor.Known:

@@ -46,7 +46,7 @@ func (k *known) DecodeValue(v value.Value) error {
 // JSONSchema takes anything.
 func (known) JSONSchema() value.Value { return value.OfMap(nil) }
 
-// Input is what the model gets to see: the SlotInput of the documents.
+// Input is the data for the model: the SlotInput of the documents.
 type Input struct {
 	RemainingSchema value.Value          `json:"remaining_schema"`
 	Question        string               `json:"question,omitempty"`
@@ -65,9 +65,8 @@ type Output struct {
 	Warnings        []string              `json:"warnings,omitempty" doc:"What went wrong while asking."`
 }
 
-// Kit is what a program adds to the call. It is given once to [Extended], lives as
-// long as the registry, and is then shared by all steps: its strategies and formats
-// must be safe for concurrent use.
+// Kit is a program's extension of the call. It is given once to [Extended], lives as long as the registry, and is
+// then shared by all steps: its strategies and formats must be safe for concurrent use.
 type Kit struct {
 	// Strategies are further ways of filling, by the names that stages list. One of
 	// the name of a built-in way takes its place.
@@ -77,13 +76,12 @@ type Kit struct {
 	Formats []processor.Format
 }
 
-// Strategy is a way to find what is missing. It takes what it finds into w.Filling,
-// under a [processor.Source] of its own; a wrong answer of a model is not an error. An error ends the
-// call; with on_model_error: ask, one of the kinds Provider and Timeout ends the strategies only.
+// Strategy is a way to find missing values. It puts values into w.Filling, under a [processor.Source] of its own;
+// a wrong answer of a model is not an error. An error ends the call; with on_model_error: ask, an error of kind
+// Provider or Timeout ends the strategies only.
 type Strategy func(ctx context.Context, w *Work) error
 
-// Work is what a strategy works with. The call creates one per step; it is used by
-// one goroutine.
+// Work is the state of one step for its strategies. The call creates one per step; it is used by one goroutine.
 type Work struct {
 	Env     *calls.Env
 	Input   Input
@@ -93,7 +91,7 @@ type Work struct {
 	structured ask.Structured
 	// modelFailed: a provider has failed, and no other stage is tried.
 	modelFailed bool
-	talk        *calls.Traced // what was said before the question; nil until it is read
+	talk        *calls.Traced // the dialogue before the question; nil until it is read
 	warnings    []string
 	// filled tells the user the data; nil if the step does not talk to the user.
 	filled *filledText

@@ -33,8 +33,8 @@ func (w *Work) renderTemplate(ctx context.Context, name string, values ask.Value
 	return text, parts, err
 }
 
-// renderPrompt renders the request for what is still missing. nullable means that what
-// the model does not know it answers with null.
+// renderPrompt renders the request for the missing values. nullable means that the model answers unknown values
+// with null.
 func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls.Part, error) {
 	step, now := w.Env.Vars.Step, w.Env.Vars.Now
 	name := step.Name
@@ -63,7 +63,7 @@ func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls
 	return w.renderTemplate(ctx, "prompt", values)
 }
 
-// dialogue returns what was said before the question. It is read once for all stages.
+// dialogue returns the dialogue before the question. It is read once for all stages.
 func (w *Work) dialogue(ctx context.Context) calls.Traced {
 	if w.talk == nil {
 		talk := ask.FormatDialogue(ctx, w.Env, w.params.Messages, w.params.HistoryTokens, "conversation")
@@ -72,7 +72,7 @@ func (w *Work) dialogue(ctx context.Context) calls.Traced {
 	return *w.talk
 }
 
-// summary returns the summary with its origin: the parameter, or else that of the run.
+// summary returns the summary with its origin: the parameter, or else the run's summary.
 func (w *Work) summary() calls.Traced {
 	if w.params.Summary != "" {
 		return calls.TracedParam("/summary", w.Input.Summary)
@@ -94,18 +94,17 @@ func (w *Work) facts() []calls.Traced {
 	return facts
 }
 
-// maxPurposeTokens is what the description of the schema may take of a prompt.
+// maxPurposeTokens bounds the description of the schema in a prompt.
 const maxPurposeTokens = 500
 
-// schemaPurpose returns the schema's description of what the values are for; for parameters,
-// that of the call.
+// schemaPurpose returns the schema's description of the values; for parameters, the description of the call.
 func (w *Work) schemaPurpose() string {
 	description, _ := w.params.CurrentSchema.Get("description")
 	text, _ := description.Str()
 	return escapeClosingTags(w.truncateTokens(strings.TrimSpace(text), maxPurposeTokens))
 }
 
-// maxKnownTokens is what one known argument may take of a prompt.
+// maxKnownTokens bounds one known argument in a prompt.
 const maxKnownTokens = 1000
 
 // shownData returns the arguments that are known. Of one that is long, such as an OpenAPI
@@ -126,7 +125,7 @@ func (w *Work) shownData() value.Value {
 	return value.OfMap(shown)
 }
 
-// renderRetry renders what was wrong with an answer.
+// renderRetry renders the faults of an answer.
 func (w *Work) renderRetry(ctx context.Context, rejected []processor.Rejection) (string, []calls.Part, error) {
 	list := make([]*value.Map, len(rejected))
 	for i, r := range rejected {
@@ -137,8 +136,8 @@ func (w *Work) renderRetry(ctx context.Context, rejected []processor.Rejection) 
 	return w.renderTemplate(ctx, "retry", values)
 }
 
-// putHistory adds the upstream steps that fit into the tokens they may take, oldest
-// first. Of the newest, the beginning is shown where it is too long by itself.
+// putHistory adds the upstream steps that fit into their share of tokens, oldest first. If the newest is too long
+// by itself, its beginning is shown.
 func (w *Work) putHistory(values ask.Values) {
 	left, isCut := w.params.HistoryTokens, false
 	var outputs []calls.Traced
@@ -174,7 +173,7 @@ func (w *Work) putHistory(values ask.Values) {
 	values.Set("history", value.Must(shown))
 }
 
-// recordText returns what a step put out: its text, where that is all, else its JSON.
+// recordText returns the output of a step: its text, if it has only that, else its JSON.
 func recordText(r calls.FinishedStep) calls.Traced {
 	if r.Output.Map().Len() == 1 {
 		if text := ask.RecordText(r); text.Text != "" {

@@ -1,20 +1,17 @@
-// Package slot is the call that fills data against a JSON Schema: it keeps what is
-// known, lets the model find what is missing, and returns a schema of what remains.
-// It is the class Slot of the documents: SlotInput is [Input], SlotOutput is [Output],
-// SlotProcessor is [processor.Processor].
+// Package slot is the call that fills data against a JSON Schema: it keeps known values, lets the model find
+// missing ones, and returns a schema of the rest. For example, with the schema of a trip and the question "a
+// flight to Rome", it fills in the city and returns a schema with the date. It is the class Slot of the documents:
+// SlotInput is [Input], SlotOutput is [Output], SlotProcessor is [processor.Processor].
 //
-// How an answer is checked and merged, of a model or of a person when a run is
-// resumed, is in package processor (merge.go), which does not use models; extract
-// finds JSON in a model's text. The two ways of asking a model are stage_llm.go and
-// stage_function.go.
+// Package processor checks and merges answers (merge.go), of a model or of a person when a run is resumed; it does
+// not use models. Package extract finds JSON in a model's text. The two ways of asking a model are stage_llm.go
+// and stage_function.go.
 //
-// Three things can be added. A language is a folder of the two templates in
-// lang/en, as LANGUAGE/slot/prompt.txt and LANGUAGE/slot/retry.txt in the
-// directory of languages that the configuration names; no Go is needed. A way of
-// filling is a [Strategy], a format (what people write, converted and checked) a
-// [processor.Format]; a program registers the call with its own of both by
-// [Extended]. Those that are built in have a file each and a line in builtInStrategies or
-// in [schema.Formats].
+// Three things can be added. A language is a folder of the two templates in lang/en, as LANGUAGE/slot/prompt.txt
+// and LANGUAGE/slot/retry.txt in the directory of languages that the configuration names; no Go is needed. A way
+// of filling is a [Strategy], a format (a notation of people, converted and checked) a [processor.Format]; a
+// program registers the call with its own strategies and formats by [Extended]. The built-in ones have a file each
+// and a line in builtInStrategies or in [schema.Formats].
 package slot
 
 import (
@@ -37,8 +34,7 @@ import (
 // Definition returns the call slot as a registry knows it, with the built-in stages only.
 func Definition() calls.Definition { return Extended(Kit{}) }
 
-// Extended describes the call with what a program adds. It is registered in the
-// place of [Definition].
+// Extended describes the call with a program's extensions. It is registered in place of [Definition].
 func Extended(kit Kit) calls.Definition {
 	kit.Formats = append(slices.Clip(kit.Formats), schema.Formats()...)
 	named := builtInStrategies()
@@ -115,7 +111,7 @@ func (p Params) Validate() error {
 	return err
 }
 
-// newFilling starts a filling with the known data and the answers given. question is that of the user.
+// newFilling starts a filling with the known data and the answers given. question is the user's question.
 func (p Params) newFilling(now time.Time, language, question string) (*processor.Filling, error) {
 	proc, err := p.newProcessor()
 	if err != nil {
@@ -152,7 +148,7 @@ func (p Params) newFilling(now time.Time, language, question string) (*processor
 	return filling, nil
 }
 
-// Init finds what is missing, and what the model may know it from.
+// Init finds the missing values, and the texts from which the model may know them.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	filling, err := p.newFilling(vars.Now, vars.Language, vars.Question)
 	if err != nil {
@@ -232,8 +228,7 @@ func builtInStrategies() map[string]Strategy {
 	}
 }
 
-// fillByDefault takes the defaults of the schema. Where there is any stage it is
-// the last one, named or not.
+// fillByDefault takes the defaults of the schema. If there is any stage it is the last one, named or not.
 func fillByDefault(_ context.Context, w *Work) error {
 	w.Filling.ApplyDefaults()
 	return nil

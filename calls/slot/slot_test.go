@@ -88,7 +88,7 @@ func parse(t testing.TB, text string) value.Value {
 	return v
 }
 
-// pay is a union whose kind tells the branch.
+// pay is a union whose kind decides the branch.
 const pay = `{"type":"object","required":["pay"],"properties":{"pay":{"oneOf":[{"$ref":"#/definitions/card"},{"type":"object","required":["kind"],"properties":{"kind":{"enum":["cash"]}}}]}},` +
 	`"definitions":{"last4":{"type":"string","pattern":"^\\d{4}$"},"card":{"type":"object","required":["kind","last4"],"properties":{"kind":{"const":"card"},"last4":{"$ref":"#/definitions/last4"}}}}}`
 
@@ -312,7 +312,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// The parameters win over what the flow knows.
+// Parameters win over values that the flow knows.
 func TestSummaryAndFacts(t *testing.T) {
 	model := scripted.Texts("{}")
 	run(t, model, &calls.Vars{Upstream: calls.FixedUpstream{SummaryText: "old summary", FactList: []string{"old fact"}}},
@@ -366,7 +366,8 @@ func TestLongKnownArgumentsAreCut(t *testing.T) {
 	}
 }
 
-// The model reads what the schema says of the values, with no end of it and no orders.
+// The model reads the schema's description of the values, but cannot be given orders by it, and its length is
+// bounded.
 func TestPurpose(t *testing.T) {
 	for _, c := range []struct{ description, want string }{
 		{"Book a trip.\nCities in English. </purpose>", "\n<purpose>\nBook a trip.\nCities in English. <\\/purpose>\n</purpose>\n"},
@@ -421,7 +422,7 @@ func TestLanguageFromAFolder(t *testing.T) {
 	}
 }
 
-// What is only checked stays as it is.
+// Data that is only checked stays as it is.
 func TestOnlyChecked(t *testing.T) {
 	const schema = `{"type":"object","properties":{"at":{"type":"string","format":"timestamp"},"/a":{"type":"integer"}}}`
 	for _, data := range []string{

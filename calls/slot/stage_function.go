@@ -16,9 +16,9 @@ import (
 // maxAttempts is how often the model may correct itself.
 const maxAttempts = 3
 
-// fillBySchema has the model call a function whose parameters are what is missing. An
-// answer without an object, or with values that do not fit, goes back with the reasons.
-// It is the second stage, _function_slot_fill in the documents.
+// fillBySchema makes the model call a function whose parameters are the missing values. An answer without an
+// object, or with values that do not fit, goes back with the reasons. It is the second stage, _function_slot_fill
+// in the documents.
 func fillBySchema(ctx context.Context, w *Work) error {
 	prompt, parts, err := w.renderPrompt(ctx, true)
 	if err != nil {
@@ -40,7 +40,7 @@ func fillBySchema(ctx context.Context, w *Work) error {
 		rejected := slices.DeleteFunc(slices.Clone(w.Filling.Rejected()[before:]), saysUnknown)
 		allTaken := ok && len(rejected) == 0
 		if w.Filling.Done() || allTaken {
-			return nil // what is missing now the model does not know
+			return nil // the model does not know the values that are missing now
 		}
 		if trial == w.maxTrials() {
 			if !ok {

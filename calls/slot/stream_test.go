@@ -51,7 +51,7 @@ func pieces(texts ...string) (a scripted.Answer) {
 	return a
 }
 
-// arguments returns an answer that is a tool call whose arguments come in these pieces.
+// arguments returns an answer with a tool call whose arguments come in these pieces.
 func arguments(texts ...string) (a scripted.Answer) {
 	for i, text := range texts {
 		call := llm.ToolCallDelta{Arguments: text}

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls/slot"
 )
 
-// A prompt that a user wrote may mention what the English one does.
+// A user's prompt may mention the same names as the English one.
 func TestPromptsOfUsers(t *testing.T) {
 	texts := slot.Definition().Texts[0]
 	for _, name := range texts.Names() {

@@ -41,10 +41,9 @@ func lost(known, data value.Value, pointer string) (all []string) {
 	return all
 }
 
-// The original is run with the same answers. Ours is held to rules instead: what is
-// known and valid is never lost, what is answered by a pointer that is missing is
-// taken when it fits, and nothing remains exactly when the data is valid. The
-// history is the newest steps, where the original drops them.
+// The original is run with the same answers. Our results follow rules instead: a known valid value is never lost,
+// an answer at a missing pointer is taken when it fits, and nothing remains exactly when the data is valid. The
+// history is the newest steps; the original drops them.
 func TestCallVectors(t *testing.T) {
 	data, err := os.ReadFile("../../test/vectors/slot_call.jsonl")
 	if err != nil {

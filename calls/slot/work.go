@@ -27,7 +27,7 @@ func (w *Work) Warn(format string, args ...any) {
 	w.Env.Warn("filling", format, args...)
 }
 
-// warnNoObject reports that an answer is not what was asked for.
+// warnNoObject reports that an answer contains no object.
 func (w *Work) warnNoObject(stage string) {
 	if w.isChinese() {
 		w.Warn("%s：回答中没有 JSON 对象", stage)
@@ -40,9 +40,9 @@ func (w *Work) isChinese() bool {
 	return slices.Contains(calls.WithoutRegion(w.Env.Vars.Language), "zh")
 }
 
-// runStage runs the strategy of a stage, unless a model has failed in an earlier one. A model that fails
-// is not an answer without a value: it fails the step, and nobody is asked for what it could not be asked.
-// With on_model_error: ask, and where no model is configured at all, what is missing remains.
+// runStage runs the strategy of a stage, unless a model has failed in an earlier one. A model that fails is not an
+// answer without a value: it fails the step, and the user is not asked in its place. With on_model_error: ask, and
+// if no model is configured at all, missing values remain.
 func (w *Work) runStage(ctx context.Context, stage string, fill Strategy) error {
 	if w.modelFailed && stage != defaultStage {
 		return nil
@@ -63,23 +63,24 @@ func (w *Work) runStage(ctx context.Context, stage string, fill Strategy) error 
 	return nil
 }
 
-// onErrorAsk is the value of on_model_error that asks for what a model that failed might have found.
+// onErrorAsk is the value of on_model_error that asks the user for the values that a failed model might have
+// found.
 const onErrorAsk = "ask"
 
 // maxAnswer is how much is read of an answer: its text and its tool calls, in
 // bytes.
 const maxAnswer = 1 << 20
 
-// wanted is what an answer depends on beside the parameters of the call: for what it
-// was asked. The prompt is not in it: it has the time.
+// wanted is the input of an answer beside the parameters of the call: the values it was asked for. The prompt is
+// not in it, because it contains the time.
 type wanted struct {
 	Data   value.Value `json:"data"`
 	Schema value.Value `json:"schema"`
-	// Message is what the user wrote when asked for it.
+	// Message is the user's answer to a question.
 	Message string `json:"message,omitempty"`
 }
 
-// errAbandoned is the error of work whose output is not read any more.
+// errAbandoned is the error of work whose output is no longer read.
 var errAbandoned = wording.Errorf("the output is not read any more")
 
 // Ask returns the model's answer. It is on record before it is used: when the step is cut
@@ -96,9 +97,9 @@ func (w *Work) askCollecting(ctx context.Context, req *llm.Request, collect func
 	})
 }
 
-// AskFor returns the arguments of the function that the model is made to call, which fit
-// schema as far as it obeys; where its server knows no functions, or no schemas either,
-// the text of its answer. It is on record as that of [Work.Ask].
+// AskFor returns the arguments of the function that the model is made to call, which fit schema as far as it
+// obeys; if its server knows no functions, or no schemas either, the text of its answer. It is recorded like the
+// answer of [Work.Ask].
 func (w *Work) AskFor(ctx context.Context, req *llm.Request, schema value.Value) (string, error) {
 	return w.askOnce(ctx, func(ctx context.Context, model llm.Provider) (string, error) {
 		return w.structured.Ask(ctx, model, req, schema)
@@ -112,7 +113,7 @@ func (w *Work) askOnce(ctx context.Context, send func(context.Context, llm.Provi
 	})
 }
 
-// newStructured returns what asks the model of w to call a function.
+// newStructured returns a Structured that asks the model of w to call a function.
 func (w *Work) newStructured() ask.Structured {
 	description := "Takes the arguments that are still missing."
 	if w.isChinese() {
@@ -151,8 +152,7 @@ func collectAnswer(deltas iter.Seq2[llm.Delta, error]) (llm.Answer, error) {
 	return joined.Answer(), nil
 }
 
-// findObject returns the JSON object in a text; where the schema takes no objects, the
-// JSON value in it will do.
+// findObject returns the JSON object in a text, or any JSON value in it if the schema does not allow objects.
 func (w *Work) findObject(text string) (answer value.Value, ok bool) {
 	answer, _, ok = extract.Find(text)
 	if items := answer.List(); len(items) == 1 && items[0].Kind() == value.Object && w.Filling.TakesObjects() {
@@ -162,7 +162,7 @@ func (w *Work) findObject(text string) (answer value.Value, ok bool) {
 	return answer, ok && isWanted
 }
 
-// truncateTokens returns text, cut to n tokens where it costs more.
+// truncateTokens returns text, cut to n tokens if it costs more.
 func (w *Work) truncateTokens(text string, n int) string {
 	if w.Env.Tokens.Count(text) > n {
 		text, _ = llm.TruncateTokens(text, n, w.Env.Tokens)

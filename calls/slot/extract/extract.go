@@ -19,16 +19,15 @@ const (
 	maxStarts = 500
 	// maxRepair is how long a document may be to be repaired.
 	maxRepair = 256 << 10
-	// maxGuessed is how long it may be for the library, whose time grows with the square.
+	// maxGuessed bounds its length for the library, whose time grows with the square.
 	maxGuessed = 32 << 10
 	// maxOpening is how many bytes may precede the first name of a document to be repaired.
 	maxOpening = 4 << 10
 )
 
-// Find returns the JSON document of a text: the whole text where it is one, else
-// the last one in a fence, else the last object or array in it.
-// repaired reports that it was not quite JSON. A document that is cut off, or has
-// numbers that JSON does not know, does not count.
+// Find returns the JSON document of a text: the whole text if it is one, else the last one in a fence, else the
+// last object or array in it. repaired reports that it was not quite JSON, for example {'a': 1,}. A document that
+// is cut off, or has numbers that JSON does not know, does not count.
 func Find(text string) (v value.Value, repaired, ok bool) {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[len(text)-maxText:], "")
@@ -60,8 +59,8 @@ func trimText(text string) string {
 
 var thought = value.CompileLater(`(?is)<(think|thinking|thought|reasoning|reflection)>.*?</(think|thinking|thought|reasoning|reflection)>`)
 
-// withoutThoughts returns a text without what the model thought aloud. A thought whose
-// beginning is not there reaches from the start; one without an end to the end.
+// withoutThoughts returns a text without the thoughts of the model. A thought without a beginning reaches from the
+// start of the text; one without an end reaches to the end.
 func withoutThoughts(text string) string {
 	text = thought().ReplaceAllString(text, " ")
 	for _, tag := range []string{"think", "thinking", "thought", "reasoning", "reflection"} {
@@ -118,7 +117,7 @@ func lastDocument(text string) (v value.Value, repaired, ok bool) {
 		doc, mended, n := leadingDocument(text)
 		switch {
 		case n < 0:
-			return value.Value{}, false, false // cut off: what is inside it is not the answer
+			return value.Value{}, false, false // cut off: a value inside it is not the answer
 		case n == 0:
 			n = 1 // a bracket of the prose
 		case doc.IsNull():
@@ -133,9 +132,8 @@ func lastDocument(text string) (v value.Value, repaired, ok bool) {
 	return v, repaired, ok
 }
 
-// leadingDocument reads the document that text begins with; n is its length, 0 where
-// none begins, -1 where one begins and does not end. Null is one that cannot be
-// read.
+// leadingDocument reads the document that text begins with; n is its length, 0 if none begins, -1 if one begins
+// and does not end. Null means one that cannot be read.
 func leadingDocument(text string) (v value.Value, repaired bool, n int) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	var raw json.RawMessage
@@ -164,15 +162,14 @@ func leadingDocument(text string) (v value.Value, repaired bool, n int) {
 // plausible is how an intended object begins: with a name.
 var plausible = value.CompileLater(`^(?:\{[\s\pZ]*(?:(?://[^\n]*\n|/\*[^*]*\*/)[\s\pZ]*)*(?:["'“”‘’` + "`" + `]|[\pL_$][\pL\pN_$]*\s*:)|\[\s*(?:\{\s*["'“]|["'“]))`)
 
-// What takes the place of a value in nearly right JSON.
+// Texts found in place of a value in nearly right JSON.
 var (
 	notNumber = regexp.MustCompile(`^-?(?:NaN|nan|Infinity|inf)\s{0,9}[,\]}]`)
 	leftOut   = regexp.MustCompile(`^(?:\.\.\.|…|<)`)
 )
 
-// findEnd finds the end of the brackets that text begins with; -1 where they do
-// not end. sound reports that nothing outside the strings forbids a repair: the
-// library would invent values for missing ones.
+// findEnd finds the end of the brackets that text begins with; -1 if they do not end. sound reports that nothing
+// outside the strings forbids a repair: the library would invent values for missing ones.
 func findEnd(text string) (end int, sound bool) {
 	depth, sound := 0, true
 	previous := byte(0)
@@ -218,7 +215,7 @@ func findEnd(text string) (end int, sound bool) {
 	return -1, false
 }
 
-// commentLength returns the length of the comment that text begins with, 0 where none does.
+// commentLength returns the length of the comment that text begins with, 0 if there is none.
 func commentLength(text string) int {
 	end := ""
 	switch {
@@ -235,7 +232,7 @@ func commentLength(text string) int {
 	return len(text)
 }
 
-// closingQuote returns the index of the quote that ends a string; -1 where it does not end.
+// closingQuote returns the index of the quote that ends a string; -1 if it does not end.
 func closingQuote(text string, quote byte) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -248,8 +245,7 @@ func closingQuote(text string, quote byte) int {
 	return -1
 }
 
-// repairJSON makes JSON of what is nearly JSON: other quotes, trailing commas,
-// comments, words of Python.
+// repairJSON makes JSON from text that is nearly JSON: other quotes, trailing commas, comments, words of Python.
 func repairJSON(text string) (v value.Value, ok bool) {
 	defer func() {
 		if recover() != nil { // a fault of the library
@@ -264,7 +260,7 @@ func repairJSON(text string) (v value.Value, ok bool) {
 		}
 	}
 	if len(text) > maxGuessed || strings.Contains(text, `\`) {
-		return v, false // the library is slow, and garbles what is escaped
+		return v, false // the library is slow, and garbles escapes
 	}
 	fixed, err = jsonrepair.Repair(text)
 	if err != nil {

@@ -73,7 +73,7 @@ func TestFind(t *testing.T) {
 		{text: "{\u00a0'a': 1}", want: `{"a":1}`, repaired: true},
 		{text: `{"a": 1, ...}`, want: `{"a":1}`, repaired: true},
 		{text: `{'info': 'inf', 'b': 'NaN;...'}`, want: `{"info":"inf","b":"NaN;..."}`, repaired: true},
-		// What is escaped stays when something else is mended.
+		// Escapes stay when something else is repaired.
 		{text: `{"a": "he said \"hi\"", "b": "C:\\dir\n",}`, want: `{"a":"he said \"hi\"","b":"C:\\dir\n"}`, repaired: true},
 		{text: `{'a': 'it\'s "x" \x41\xe9 \u00e9 \d', 'b': '\\'}`, want: `{"a":"it's \"x\" Aé é \\d","b":"\\"}`, repaired: true},
 		{text: "{\"a\": \"\\\\\n\t\",}", want: `{"a":"\\\n\t"}`, repaired: true},

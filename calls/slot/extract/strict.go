@@ -33,9 +33,9 @@ var (
 
 var errBeyond = wording.Errorf("the text is not another notation of JSON")
 
-// rewriteStrict writes JSON in the notation of the standard: strings in double quotes, names
-// too, the words of Python, no comments, no commas after the last. What is in the
-// strings stays. It adds nothing that is missing: the result may be no JSON.
+// rewriteStrict writes JSON in the notation of the standard: strings in double quotes, names too, the words of
+// Python, no comments, no commas after the last. The content of strings stays. It adds nothing that is missing:
+// the result may still not be JSON.
 func rewriteStrict(text string) (string, error) {
 	var b strings.Builder
 	comma := false // one is pending: none is written before a bracket that closes
@@ -111,8 +111,8 @@ func writeString(b *strings.Builder, text string, end rune) (n int, err error) {
 	return 0, errBeyond
 }
 
-// writeEscape writes what follows a backslash, and returns its length in text. A
-// backslash that escapes nothing stands for itself.
+// writeEscape writes the escape after a backslash, and returns its length in text. A backslash that escapes
+// nothing is kept as it is.
 func writeEscape(b *strings.Builder, text string) (n int) {
 	switch {
 	case text == "":

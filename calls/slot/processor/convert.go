@@ -15,11 +15,10 @@ type Rejection struct {
 	Reason  string      `json:"reason" doc:"Why it was not taken."`
 }
 
-// Convert makes nested data of an answer whose keys may be JSON pointers: a key
-// that begins with / is set at that place, in order, any other is a member. In
-// arrays an index replaces, the next index or - appends. Containers that are not
-// there are made as the schema has them. What cannot be set is in the rejections.
-// An answer that is not an object is returned as it is.
+// Convert makes nested data from an answer whose keys may be JSON pointers: a key that begins with / is set at
+// that place, in order, any other is a member. For example, {"/a/b": 1, "c": 2} becomes {"a": {"b": 1}, "c": 2}.
+// In arrays an index replaces, the next index or - appends. Missing containers are made as the schema has them.
+// Values that cannot be set are in the rejections. An answer that is not an object is returned as it is.
 func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
 	if answer.Kind() != value.Object {
 		return answer, nil
@@ -48,8 +47,8 @@ func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
 	return data, rejected
 }
 
-// ConvertPointers returns what [Processor.Convert] makes of an answer, with the pointer into the
-// answer in the place of every value that has no members.
+// ConvertPointers converts an answer like [Processor.Convert], with the pointer into the answer in place of every
+// value that has no members.
 func (p *Processor) ConvertPointers(answer value.Value) value.Value {
 	data, _ := p.Convert(pointersIn(answer, ""))
 	return data
@@ -74,9 +73,8 @@ func pointersIn(v value.Value, pointer string) value.Value {
 	return value.OfString(pointer)
 }
 
-// parseKey reads a key of an answer. A key that does not begin with / names a
-// member of the root; so does one that the schema has a property for. / is the
-// root, as many write it, where there is no property without a name.
+// parseKey reads a key of an answer. A key that does not begin with / names a member of the root; so does one that
+// the schema has a property for. / is the root, as many write it, unless there is a property without a name.
 func (p *Processor) parseKey(key string) ([]string, error) {
 	if !strings.HasPrefix(key, "/") {
 		if key == "" && !p.declaresAtRoot("") {

@@ -2,8 +2,7 @@ package processor_test
 
 import "testing"
 
-// A default that does not fit is told where it is the property's own. That of one
-// branch of a union was nobody's idea.
+// A misfit default is reported if it is the property's own. The default of one branch of a union is not reported.
 func TestDefaultsOfBranches(t *testing.T) {
 	p := compile(t, `{"type":"object","required":["own","union","free"],
 		"definitions":{"a":{"type":"object","required":["t"],"default":{},"properties":{"t":{"enum":["a"]}}}},

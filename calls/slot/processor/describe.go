@@ -47,10 +47,9 @@ func isBasicType(typeName string) bool {
 	return slices.Contains([]string{"boolean", "number", "string", "integer"}, typeName)
 }
 
-// EmptySlot returns an example of the data that a schema describes: defaults, the first
-// branches of unions that have an example, the objects of allOf as one, "" and 0
-// and false, one item in every array. It is null where the schema names no type, or
-// the branches of allOf are more than one value.
+// EmptySlot returns an example of the data that a schema describes: defaults, the first branches of unions that
+// have an example, the objects of allOf as one, "" and 0 and false, one item in every array. It is null if the
+// schema names no type, or the branches of allOf are more than one value.
 func EmptySlot(schema value.Value) value.Value {
 	if def, ok := schema.Get("default"); ok && !def.IsNull() {
 		return def
@@ -109,11 +108,9 @@ func emptySlotOfAll(branches []value.Value) value.Value {
 	return all
 }
 
-// TypeDescription returns the types of a schema and what they are for, without its
-// other keywords: {type, description, items}. items names the properties of an
-// object, the one item of an array, those of a tuple (item_0 ...), or the branches of
-// a union likewise, for which type is anyOf, oneOf, allOf, or union where the schema
-// lists types.
+// TypeDescription returns the types and descriptions in a schema, without its other keywords: {type, description,
+// items}. items has the properties of an object, the one item of an array, the items of a tuple (item_0 ...), or
+// the branches of a union, for which type is anyOf, oneOf, allOf, or union if the schema lists types.
 func TypeDescription(schema value.Value) value.Value {
 	description, _ := schema.Get("description")
 	text, _ := description.Str()

@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Source is where a value comes from.
+// Source says how a value was found.
 type Source string
 
 // The sources. A strategy of the call slot has its own name.
@@ -26,7 +26,7 @@ const (
 // per step or answer; it is used by one goroutine.
 type Filling struct {
 	p        *Processor
-	schema   *schema.Schema // that of p, or with its formats as checks
+	schema   *schema.Schema // the schema of p, or with its formats as checks
 	now      time.Time
 	data     value.Value
 	faults   []schema.Fault
@@ -37,11 +37,10 @@ type Filling struct {
 	branches map[string]*schema.Schema // of unions, by their text
 }
 
-// Fill starts with data that is known, which may have pointers as keys: see
-// [Processor.Convert]. Values of the formats are converted where they are
-// understood, and wrong where they are not, as answers are; now is the time that relative ones count from, in the zone that
-// they mean. The data given is not changed. The error is why it cannot be
-// checked: for its size, or because the schema would take too long to.
+// Fill starts with known data, which may have pointers as keys: see [Processor.Convert]. Values of the formats are
+// converted like answers, and wrong if they are not understood; now is the time that relative ones count from, in
+// their time zone. The data given is not changed. An error means that it cannot be checked: for its size, or
+// because the schema would take too long.
 func (p *Processor) Fill(known value.Value, now time.Time) (*Filling, error) {
 	data, rejected := p.Convert(known)
 	f, err := p.start(data, now, true)
@@ -61,7 +60,7 @@ func (p *Processor) FillAsIs(data value.Value, now time.Time) (*Filling, error) 
 	return p.start(data, now, false)
 }
 
-// start makes the filling of data whose keys are names.
+// start makes a filling from data whose keys are names.
 func (p *Processor) start(data value.Value, now time.Time, convert bool) (*Filling, error) {
 	f := &Filling{p: p, schema: p.schema, now: now, sources: map[string]Source{}}
 	if isTooDeep(data, maxDepth) {
@@ -87,7 +86,7 @@ func (p *Processor) start(data value.Value, now time.Time, convert bool) (*Filli
 	return f, nil
 }
 
-// maxDepth bounds the nesting of data, so that what wraps it can be nested as well.
+// maxDepth bounds the nesting of data, so that a value around it can still be nested.
 const maxDepth = 900
 
 func isTooDeep(v value.Value, left int) bool {
@@ -103,7 +102,7 @@ func isTooDeep(v value.Value, left int) bool {
 	return false
 }
 
-// uncheckedReason returns why a value could not be checked; nil where it was.
+// uncheckedReason returns why a value could not be checked; nil if it was.
 func uncheckedReason(faults []schema.Fault) error {
 	for _, f := range faults {
 		if f.Keyword == "" {
@@ -113,8 +112,7 @@ func uncheckedReason(faults []schema.Fault) error {
 	return nil
 }
 
-// From sets where the data comes from, as [Filling.Sources] of an earlier filling
-// returned it.
+// From sets the sources of the data, as [Filling.Sources] of an earlier filling returned them.
 func (f *Filling) From(sources *value.Map) {
 	for pointer, source := range sources.All() {
 		name, _ := source.Str()
@@ -132,23 +130,23 @@ func (f *Filling) Clone() *Filling {
 	return &c
 }
 
-// Data returns what is there by now.
+// Data returns the data so far.
 func (f *Filling) Data() value.Value { return deepCopy(f.data) }
 
-// Remaining returns the flat schema of what is still missing or wrong.
+// Remaining returns the flat schema of the values that are still missing or wrong.
 func (f *Filling) Remaining() value.Value { return f.p.flatSchema(f.faults) }
 
-// TakesObjects is that of the processor.
+// TakesObjects reports whether the schema allows objects, like the processor's method.
 func (f *Filling) TakesObjects() bool { return f.p.TakesObjects() }
 
 // Done reports whether nothing remains.
 func (f *Filling) Done() bool { return len(f.faults) == 0 }
 
-// Rejected returns what was not taken, in order.
+// Rejected returns the values that were not taken, in order.
 func (f *Filling) Rejected() []Rejection { return f.rejected }
 
-// Sources returns where the values come from: a source holds for its pointer and
-// all below that has no other.
+// Sources returns the sources of the values: a source holds for its pointer and everything below without a source
+// of its own.
 func (f *Filling) Sources() *value.Map {
 	m, above := value.NewMap(0), map[string]bool{}
 	for pointer := range f.sources {
@@ -196,15 +194,14 @@ func (f *Filling) reject(pointer string, v value.Value, reason string) {
 	}
 }
 
-// Bounds of the record of what one filling did not take: how many pieces, and how
-// many characters of each.
+// Bounds on the record of one filling's rejections: how many, and how many characters of each.
 const (
 	maxRejections = 200
 	maxRecorded   = 200
 )
 
-// recordedValue returns a value as a rejection records it: the beginning of its JSON as text
-// where it is long, or cannot be checked by any schema.
+// recordedValue returns a value as a rejection records it: the beginning of its JSON as text if it is long, or
+// cannot be checked by any schema.
 func recordedValue(v value.Value) value.Value {
 	text := v.JSON()
 	short := value.Truncate(text, maxRecorded)
@@ -217,8 +214,8 @@ func recordedValue(v value.Value) value.Value {
 // maxOptional bounds how many optional places are described.
 const maxOptional = 50
 
-// Optional returns the flat schema of what the data does not have and need not have:
-// like Remaining, without required. An empty object where there is nothing.
+// Optional returns the flat schema of the values that the data neither has nor needs: like Remaining, without
+// required. It is an empty object if there are none.
 func (f *Filling) Optional() value.Value {
 	taken := map[string]bool{}
 	for _, fault := range f.faults {

@@ -68,7 +68,7 @@ const pay = `{"type":"object","required":["amount"],"properties":{"amount":{"typ
 func TestTake(t *testing.T) {
 	tests := []struct {
 		name, schema, known, answer string
-		source                      processor.Source // model where it is not given
+		source                      processor.Source // model if it is not given
 		want                        string
 		missing                     string // pointers
 		remains                     bool   // the root is wrong
@@ -309,8 +309,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// What strangers send is bounded: many faults with large schemas, and answers of
-// many pieces.
+// Data from outside is bounded: many faults with large schemas, and answers of many pieces.
 func TestBounds(t *testing.T) {
 	wide := value.NewMap(0)
 	for i := range 2000 {
@@ -347,8 +346,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What a model says never takes away what is known and valid, and what remains is
-// empty exactly when the data is valid.
+// An answer of a model never removes a known valid value, and the remaining schema is empty exactly when the data
+// is valid.
 func TestLawsOfMerging(t *testing.T) {
 	docs := []string{weather, order}
 	rapid.Check(t, func(r *rapid.T) {
@@ -397,7 +396,7 @@ func TestLawsOfMerging(t *testing.T) {
 				}
 			}
 		}
-		// Where nothing is wrong, the same answer again changes nothing.
+		// If nothing is wrong, the same answer again changes nothing.
 		answer := drawObject(r, "again")
 		f.Take(answer, model)
 		once := f.Data()
@@ -411,7 +410,7 @@ func TestLawsOfMerging(t *testing.T) {
 	})
 }
 
-// covers reports whether all that old has is in now, where a list may have more items at its end.
+// covers reports whether now contains all of old; a list may have more items at its end.
 func covers(now, old value.Value) bool {
 	switch old.Kind() {
 	case value.List:
@@ -467,8 +466,8 @@ func drawValue(r *rapid.T, depth int) value.Value {
 	return value.OfMap(m)
 }
 
-// The key "" is an empty token of a pointer: what is asked for below it can be answered
-// there, by a schema that names it and by one that does not.
+// The key "" is an empty token of a pointer: a value asked for below it can be answered there, by a schema that
+// names it and by one that does not.
 func TestTheKeyWithoutAName(t *testing.T) {
 	const inner = `{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}`
 	for _, tt := range []struct{ schema, known, missing, answer, want string }{
@@ -493,7 +492,7 @@ func TestTheKeyWithoutAName(t *testing.T) {
 	}
 }
 
-// Where the schema does not say what holds a value, the pointer does.
+// If the schema does not say which container holds a value, the pointer decides.
 func TestConvertMakesWhatThePointerNeeds(t *testing.T) {
 	for _, tt := range []struct{ schema, answer, want string }{
 		{`{}`, `{"/a/-":1,"/a/1":2}`, `{"a":[1,2]}`},
@@ -512,7 +511,7 @@ func TestConvertMakesWhatThePointerNeeds(t *testing.T) {
 	}
 }
 
-// A pointer sets what it names and nothing else.
+// A pointer sets the value that it names and nothing else.
 func TestConvertSetsWhatItNames(t *testing.T) {
 	p := compile(t, `{}`)
 	rapid.Check(t, func(r *rapid.T) {
@@ -565,8 +564,8 @@ func FuzzFilling(f *testing.F) {
 	})
 }
 
-// Data that is only checked is held to draft 7, where a format is a hint; a schema that
-// uses a format as a type is not one of draft 7.
+// Data that is only checked follows draft 7, in which a format is a hint; a schema that uses a format as a type is
+// not a schema of draft 7.
 func TestFormatsOfCheckedData(t *testing.T) {
 	for schema, missing := range map[string]string{
 		`{"properties":{"a":{"type":"string","format":"date"}}}`: "",

@@ -45,10 +45,10 @@ func describedSchema(s *schema.Schema, pointer string) value.Value {
 	}
 }
 
-// narrowUnion returns the fault of a union with a schema that requires only members that are missing, so that
-// nobody is asked for a known one. Branches that a known discriminator rules out are dropped. For example
-// {name: "Lin"} against required [name] and anyOf [{required: [name, email]}, {required: [phone]}]
-// wants anyOf [{required: [email]}, {required: [phone]}].
+// narrowUnion returns the fault of a union with a schema that requires only members that are missing, so that no
+// known one is asked for. Branches that a known discriminator rules out are dropped. For example {name: "Lin"}
+// against required [name] and anyOf [{required: [name, email]}, {required: [phone]}] wants anyOf [{required:
+// [email]}, {required: [phone]}].
 func (f *Filling) narrowUnion(fault schema.Fault, data value.Value) schema.Fault {
 	have, _ := data.At(fault.Pointer)
 	if fault.Keyword == "minProperties" {

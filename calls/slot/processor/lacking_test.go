@@ -7,7 +7,8 @@ import (
 	"github.com/callnode/scheduler/calls/slot/processor"
 )
 
-// TestLacking: what an object lacks is asked for by name where the schema tells, and never what it has.
+// TestLacking: members that an object lacks are asked for by name if the schema names them, members that it has
+// never.
 func TestLacking(t *testing.T) {
 	const dependent = `{"type":"object","required":["card"],"properties":{"card":{"type":"string"},"code":{"type":"integer"}},"dependencies":{"card":["code"]}}`
 	const contact = `{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"email":{"type":"string"},"phone":{"type":"string"}},

@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// maxRounds bounds how often what an answer spoilt is taken back; each round takes
-// something back.
+// maxRounds bounds the rounds that take back parts of an answer that spoil the data; each round takes something
+// back.
 const maxRounds = 20
 
 // answerMerge is the merge of one answer into the data. [Filling.Take] creates it
@@ -33,7 +33,7 @@ type answerPart struct {
 	v      value.Value
 }
 
-// change is a place where something of the answer was put.
+// change is a place at which a part of the answer was put.
 type change struct {
 	pointer string
 	old     value.Value
@@ -121,8 +121,8 @@ func failsAsWhole(faults []schema.Fault) bool {
 	})
 }
 
-// placeStatus reports whether a place is at or below a fault, and whether what stands
-// there may go for an answer.
+// placeStatus reports whether a place is at or below a fault, and whether the value there may be removed for an
+// answer.
 func (t *answerMerge) placeStatus(pointer string, tokens []string) (faulty, replaceable bool) {
 	if len(t.open[pointer]) > 0 {
 		return true, true
@@ -143,8 +143,8 @@ func (t *answerMerge) placeStatus(pointer string, tokens []string) (faulty, repl
 	return faulty, false
 }
 
-// offerWhole answers a faulty object as a whole: members that must not be there go, but for
-// those of the answer that may be there in another branch.
+// offerWhole answers a faulty object as a whole: members that must not be there are removed, except members of the
+// answer that may be there in another branch.
 func (t *answerMerge) offerWhole(tokens []string, pointer string, v value.Value) {
 	t.whole[pointer] = v
 	for _, fault := range t.open[pointer] {
@@ -160,7 +160,7 @@ func (t *answerMerge) offerWhole(tokens []string, pointer string, v value.Value)
 	}
 }
 
-// assignCleaned puts v, without what the schema does not know, at a place.
+// assignCleaned puts v, without parts that the schema does not know, at a place.
 func (t *answerMerge) assignCleaned(tokens []string, v value.Value, asked bool) {
 	if cleaned, ok := t.cleanAnswer(tokens, v); ok {
 		t.setValue(tokens, cleaned, asked)
@@ -181,7 +181,7 @@ func (t *answerMerge) setValue(tokens []string, v value.Value, asked bool) {
 	t.changes = append(t.changes, change{pointer, old, had, asked})
 }
 
-// isReplaceable reports whether what stands at a place may be replaced for an answer below it.
+// isReplaceable reports whether the value at a place may be replaced for an answer below it.
 func (t *answerMerge) isReplaceable(pointer string) bool {
 	return len(t.open[pointer]) > 0 || t.source == User
 }
@@ -208,8 +208,8 @@ func (t *answerMerge) resolveTokens(tokens []string) (resolved []string, made in
 	return resolved, made
 }
 
-// cleanAnswer returns an answer for a place without what the schema does not know and with
-// its scalars as the schema has them. ok is false where nothing is left.
+// cleanAnswer returns an answer for a place without parts that the schema does not know and with its scalars as
+// the schema has them. ok is false if nothing is left.
 func (t *answerMerge) cleanAnswer(tokens []string, v value.Value) (cleaned value.Value, ok bool) {
 	return t.cleanPart(tokens, v, false)
 }
@@ -250,7 +250,7 @@ func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (clea
 	return t.cleanScalar(tokens, v, place)
 }
 
-// cleanScalar turns a scalar into what the schema wants, where that is certain.
+// cleanScalar turns a scalar into the type that the schema wants, if that is certain.
 func (t *answerMerge) cleanScalar(tokens []string, v value.Value, place schema.Place) (value.Value, bool) {
 	if err := schema.Checkable(v); err != nil {
 		t.reject(value.FormatPointer(tokens...), v, t.p.explain(err))

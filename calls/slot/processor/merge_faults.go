@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// finish checks the data with the answer in it, takes back what does not fit, and
-// returns how many pieces stay.
+// finish checks the data with the answer in it, takes back the parts that do not fit, and returns how many pieces
+// stay.
 func (t *answerMerge) finish() int {
 	faults := t.faults
 	t.faults = t.findFaults(t.data)
@@ -44,8 +44,8 @@ func (t *answerMerge) isRootWrong() bool {
 	return slices.ContainsFunc(t.faults, func(f schema.Fault) bool { return placeOfFault(f) == "" })
 }
 
-// tryReplacingMembers tries, for a root that is still faulty with what was added to it, the
-// answers in the place of its members: the kind that another branch of a union wants.
+// tryReplacingMembers tries answers in place of members of a root that is still faulty with the additions: another
+// branch of a union may want them.
 func (t *answerMerge) tryReplacingMembers() {
 	if len(t.instead) == 0 || !t.isRootWrong() {
 		return
@@ -62,7 +62,7 @@ func (t *answerMerge) tryReplacingMembers() {
 	t.data, t.changes, t.faults = data, changes, faults
 }
 
-// rejectReplacements rejects what was not taken in the place of members of the root.
+// rejectReplacements rejects answers that did not replace members of the root.
 func (t *answerMerge) rejectReplacements() {
 	for _, p := range t.instead {
 		if have, _ := t.data.At(value.FormatPointer(p.tokens...)); !value.Equal(have, p.v) {
@@ -112,8 +112,8 @@ type misfit struct {
 	reason string
 }
 
-// findMisfits finds what of the answer does not fit. Something that is merely missing
-// is not among it: an answer may be a part.
+// findMisfits finds the parts of the answer that do not fit. Missing values are not among them: an answer may be a
+// part.
 func (t *answerMerge) findMisfits() (all []misfit) {
 	seen := map[string]bool{}
 	add := func(pointer string, change int, reason string) {
@@ -189,8 +189,8 @@ func (t *answerMerge) surplusChange(fault schema.Fault) (index int, ok bool) {
 	return 0, false
 }
 
-// wasValid reports whether nothing was wrong at a place before the answer: what spoils it
-// goes, also where the answer mends something above.
+// wasValid reports whether nothing was wrong at a place before the answer: a part that spoils it is taken back,
+// even if the answer repairs something above.
 func (t *answerMerge) wasValid(place string) bool {
 	if len(t.open[place]) > 0 || t.above[place] {
 		return false
@@ -226,7 +226,7 @@ func (t *answerMerge) removeMisfit(u misfit) {
 	}
 }
 
-// revertChange brings back what was there before a change.
+// revertChange restores the value before a change.
 func (t *answerMerge) revertChange(i int, tokens []string) {
 	c := t.changes[i]
 	switch {
@@ -245,7 +245,7 @@ func (t *answerMerge) revertChange(i int, tokens []string) {
 // gone is the pointer of a change that was taken back: no pointer at all.
 const gone = "gone"
 
-// removeValue removes what is at tokens; changes further on in an array move up.
+// removeValue removes the value at tokens; changes further on in an array move up.
 func (t *answerMerge) removeValue(tokens []string) {
 	last := len(tokens) - 1
 	list, _ := t.data.At(value.FormatPointer(tokens[:last]...))
@@ -266,7 +266,7 @@ func (t *answerMerge) removeValue(tokens []string) {
 	}
 }
 
-// recordSources records where the new values come from.
+// recordSources records the sources of the new values.
 func (t *answerMerge) recordSources() int {
 	taken := t.removed
 	for _, c := range t.changes {

@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Hear notes what the user has said. A word of it is a value although models write it for an unknown
-// one: to "Which allergies?" an answer "None" is one.
+// Hear notes the user's words. A word among them is a value even if models write it for an unknown one: to "Which
+// allergies?" an answer "None" is one.
 func (f *Filling) Hear(texts ...string) {
 	if f.heard == nil {
 		f.heard = map[string]bool{}
@@ -74,8 +74,9 @@ func (*Filling) isFromModel(source Source) bool {
 	return !slices.Contains([]Source{Known, User, Default}, source)
 }
 
-// DropPlaceholders takes out of the data what a model wrote there for values that it did not know. isGuess reports whether
-// a model has written the value at a pointer; sources that name a model, as [Filling.From] has them, say so too.
+// DropPlaceholders takes out of the data the placeholders that a model wrote for unknown values. isGuess reports
+// whether a model has written the value at a pointer; sources that name a model, as [Filling.From] has them, say
+// so too.
 func (f *Filling) DropPlaceholders(isGuess func(pointer string) bool) {
 	dropped := false
 	isModel := func(pointer string) bool { return f.isFromModel(f.sourceOf(pointer)) || isGuess(pointer) }

@@ -1,10 +1,9 @@
-// Package processor checks data against a JSON Schema: it finds what is missing,
-// merges answers by JSON pointer, and describes the schema to people and models. It
-// does not use models itself.
+// Package processor checks data against a JSON Schema: it finds missing values, merges answers by JSON pointer,
+// and describes the schema to people and models. It does not use models itself.
 //
-// What is missing is itself a schema, flat: an object whose properties are named
-// by RFC 6901 pointers into the data ("" is the whole data), each with the schema
-// of that place.
+// It reports missing values as a flat schema: an object whose properties are named by RFC 6901 pointers into the
+// data ("" is the whole data), each with the schema of that place. For example, if {trip: {}} lacks the required
+// city, the flat schema has the property /trip/city.
 package processor
 
 import (
@@ -30,7 +29,7 @@ type Processor struct {
 	// hasFormats is set when the schema uses one of the formats, hasOwnTypes when it uses one
 	// as a type.
 	hasFormats, hasOwnTypes bool
-	// language is that of reasons, "" for English.
+	// language is the language of reasons, "" for English.
 	language string
 }
 
@@ -45,9 +44,8 @@ func (p *Processor) In(language string) *Processor {
 // Format is a format that data is checked for: one of [schema.Formats], or one of the program's own.
 type Format = schema.Format
 
-// New compiles a schema, draft 7. Beside the types of JSON Schema it may use those
-// of formats as a type; without formats, those of [schema.Formats] count. The error is
-// what is wrong with the schema.
+// New compiles a schema, draft 7. Beside the types of JSON Schema it may use the names of formats as a type;
+// without formats, [schema.Formats] count. The error describes a fault of the schema.
 func New(doc value.Value, formats ...Format) (*Processor, error) {
 	if len(formats) == 0 {
 		formats = schema.Formats()
@@ -132,8 +130,8 @@ func (p *Processor) TakesObjects() bool {
 	return !listed
 }
 
-// Nothing returns the data where nothing is known: an object without members, or null
-// where the schema takes no objects.
+// Nothing returns the data if nothing is known: an object without members, or null if the schema does not allow
+// objects.
 func (p *Processor) Nothing() value.Value {
 	if p.TakesObjects() {
 		return value.OfMap(nil)
@@ -169,7 +167,7 @@ func parsePointer(pointer string) ([]string, error) {
 	return tokens, nil
 }
 
-// maxTokens bounds the depth of what a pointer may make.
+// maxTokens bounds the depth of containers that a pointer may create.
 const maxTokens = 200
 
 // say returns a reason in the processor's language.

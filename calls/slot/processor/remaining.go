@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// placeOfFault returns where an answer can mend a fault: an unknown property is the fault of
-// the object that has it.
+// placeOfFault returns the place at which an answer can correct a fault: an unknown property is the fault of the
+// object that has it.
 func placeOfFault(f schema.Fault) string {
 	if f.Keyword == "additionalProperties" {
 		return f.Pointer[:strings.LastIndexByte(f.Pointer, '/')]
@@ -19,7 +19,7 @@ func placeOfFault(f schema.Fault) string {
 	return f.Pointer
 }
 
-// Bounds of a flat schema. What is beyond comes when the first are mended.
+// Bounds of a flat schema. Faults beyond them are listed when the first are corrected.
 const (
 	maxPlaces = 1000
 	maxBytes  = 1 << 20
@@ -63,7 +63,7 @@ func (p *Processor) flatSchema(faults []schema.Fault) value.Value {
 	}
 	flat := value.NewMap(4)
 	if dialect, ok := p.doc.Get("$schema"); ok && !strings.Contains(dialect.JSON(), "draft-07") {
-		flat.Set("$schema", dialect) // the pieces mean what they mean in it
+		flat.Set("$schema", dialect) // the pieces are written in its dialect
 	}
 	for _, key := range carry.keys {
 		member, _ := p.doc.Get(key)
@@ -78,8 +78,8 @@ func (p *Processor) flatSchema(faults []schema.Fault) value.Value {
 	return value.OfMap(flat)
 }
 
-// wantedSchema returns what the value at the place of a fault has to be. The schema of names is
-// not one of the object that has them; a pattern or a length, which objects ignore, may be used as it is.
+// wantedSchema returns the schema for the value at the place of a fault. The schema of names is not a schema of
+// the object that has them; a pattern or a length, which objects ignore, may be used as it is.
 func wantedSchema(f schema.Fault) value.Value {
 	if f.Keyword != "propertyNames" {
 		return f.Schema
@@ -146,15 +146,14 @@ func (p *Processor) pointerRank(pointer string) (rank []int) {
 	return rank
 }
 
-// carrier brings along what the pieces of a schema refer to.
+// carrier copies the targets of references in pieces of a schema.
 type carrier struct {
 	root        value.Value
 	definitions *value.Map // definitions and $defs of the flat schema
 	keys        []string   // further keywords of the root that references need
 }
 
-// rewriteRefs returns a piece of the source with its references turned to where their
-// targets are carried.
+// rewriteRefs returns a piece of the source with its references pointing to the copies of their targets.
 func (c *carrier) rewriteRefs(piece value.Value) value.Value {
 	return schema.Rewrite(piece, func(m *value.Map) {
 		ref, _ := m.Get("$ref")
@@ -190,7 +189,7 @@ func (c *carrier) carryTarget(ref string) string {
 	return "#/" + keyword + "/" + url.PathEscape(value.Escape(name))
 }
 
-// rootOnly returns the root schema without what is carried beside it.
+// rootOnly returns the root schema without the definitions carried beside it.
 func rootOnly(root value.Value) value.Value {
 	m := root.Map().Clone()
 	for _, key := range []string{"definitions", "$defs", "$schema", "$id"} {
@@ -230,9 +229,8 @@ func (c *carrier) setDefinition(keyword, name string, target value.Value) {
 	all.Map().Set(name, target)
 }
 
-// Check returns the flat schema of what is missing or wrong in the data, where formats
-// are hints as draft 7 has them; an empty object where the data is valid. Properties have
-// the order of the source schema.
+// Check returns the flat schema of the values that are missing or wrong in the data. Formats are hints, as draft 7
+// has them. It is an empty object if the data is valid. Properties have the order of the source schema.
 func (p *Processor) Check(data value.Value) value.Value {
 	return p.flatSchema(p.schema.Faults(data))
 }

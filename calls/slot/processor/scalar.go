@@ -102,8 +102,8 @@ func allowsNull(place schema.Place) bool {
 	return !typed
 }
 
-// convertFormats is v with the values of the formats converted, where they are
-// understood; v is changed in place.
+// convertFormats returns v with the values of the formats converted, as far as they are understood; v is changed
+// in place.
 func (p *Processor) convertFormats(v value.Value, tokens []string, now time.Time) value.Value {
 	if !p.hasFormats || len(tokens) > maxTokens {
 		return v
@@ -123,8 +123,8 @@ func (p *Processor) convertFormats(v value.Value, tokens []string, now time.Time
 	return v
 }
 
-// convertFormat returns a scalar as the format of its place has it; ok is false where the
-// format does not understand it.
+// convertFormat returns a scalar in the form that the format of its place has; ok is false if the format does not
+// understand it.
 func (p *Processor) convertFormat(v value.Value, place schema.Place, now time.Time) (converted value.Value, ok bool) {
 	var types []string
 	for _, sub := range place.All {
@@ -145,7 +145,7 @@ func (p *Processor) convertFormat(v value.Value, place schema.Place, now time.Ti
 	return v, true
 }
 
-// isInUnion reports whether a value may be something else than what a format wants.
+// isInUnion reports whether a value may have another form than the format's.
 func isInUnion(place schema.Place) bool {
 	return slices.ContainsFunc(place.All, func(sub value.Value) bool {
 		_, any := sub.Get("anyOf")

@@ -28,9 +28,8 @@ func deepCopy(v value.Value) value.Value {
 	return v
 }
 
-// setAt sets x at tokens inside v, which it changes in place; path is the way to v.
-// Values in the way that cannot have members, or cannot be there, are replaced only
-// where yield reports true.
+// setAt sets x at tokens inside v, which it changes in place; path is the way to v. Values in the way that cannot
+// have members, or cannot be there, are replaced only if yield reports true.
 func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, yield func(pointer string) bool) (value.Value, error) {
 	if len(tokens) == 0 {
 		return x, nil
@@ -76,8 +75,8 @@ func (p *Processor) setBelow(v value.Value, has bool, path, tokens []string, x v
 	return p.setAt(v, path, tokens, x, yield)
 }
 
-// newContainer returns the empty array or object that the schema wants at a place. Where it
-// takes both, or does not say, the next token decides.
+// newContainer returns the empty array or object that the schema wants at a place. If it allows both, or does not
+// say, the next token decides.
 func (p *Processor) newContainer(path []string, next string) value.Value {
 	list, object, named := false, false, false
 	for _, sub := range p.schema.Describe(value.FormatPointer(path...)).All {
@@ -133,7 +132,7 @@ func arrayIndex(token string, n int) (int, error) {
 	return i, nil
 }
 
-// removeAt takes what is at tokens out of v, in place.
+// removeAt takes the value at tokens out of v, in place.
 func removeAt(v value.Value, tokens []string) value.Value {
 	if len(tokens) == 0 {
 		return v
@@ -160,8 +159,7 @@ func isWithin(pointer, base string) bool {
 	return pointer == base || strings.HasPrefix(pointer, base+"/")
 }
 
-// comparePlaces reports whether the place a comes before b in a value whose objects have no
-// order: token by token, numbers by value.
+// comparePlaces compares two places in a value whose objects have no order: token by token, numbers by value.
 func comparePlaces(a, b []string) int {
 	return slices.CompareFunc(a, b, func(x, y string) int {
 		i, errX := strconv.Atoi(x)

@@ -8,14 +8,12 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Take puts an answer over the data: keys may be names, or pointers as in
-// [Processor.Convert]. What the schema does not know, what does not fit it, and
-// what would replace a known valid value is left out and recorded; where the data is
-// wrong as a whole, in no branch of a union for one, its members are not known to be
-// valid, and go when that mends it. Null stands for
-// "not known" where the schema has no null. Answers of [User] may replace what is
-// known. Where the schema takes no objects, the answer may be the value itself. It
-// returns how many pieces were taken.
+// Take puts an answer over the data: keys may be names, or pointers as in [Processor.Convert]. It leaves out and
+// records values that the schema does not know or that do not fit it, and values that would replace a known valid
+// one. There are exceptions: if the data is wrong as a whole, for example in no branch of a union, its members are
+// not known to be valid, and are removed when that repairs it; and answers of [User] may replace known values.
+// Null means "not known" if the schema has no null. If the schema does not allow objects, the answer may be the
+// value itself. It returns how many pieces were taken.
 func (f *Filling) Take(answer value.Value, source Source) int {
 	if answer.Kind() != value.Object && !f.p.TakesObjects() {
 		answer = value.OfMap(value.Pairs("", answer))
@@ -48,9 +46,8 @@ func (t *answerMerge) hasNameless() bool {
 	return has || t.above["/"] || len(t.open["/"]) > 0
 }
 
-// ApplyDefaults sets missing properties to the defaults that the schema has for
-// them, where those fit. Nothing is said of one that does not and is not the
-// property's own: that of another branch of a union.
+// ApplyDefaults sets missing properties to the defaults that the schema has for them, if those fit. A default that
+// does not fit is only reported if it is the property's own, not the default of another branch of a union.
 func (f *Filling) ApplyDefaults() {
 	for range maxRounds {
 		t, found := f.newMerge(Default), false
@@ -81,7 +78,7 @@ func (f *Filling) ApplyDefaults() {
 	}
 }
 
-// ApplyConstants sets missing properties that can have one value only, by const or an enum of one: nobody has to be asked for them.
+// ApplyConstants sets missing properties that can have one value only, by const or an enum of one, without asking.
 func (f *Filling) ApplyConstants() {
 	for range maxRounds {
 		t, found := f.newMerge(Default), false

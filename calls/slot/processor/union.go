@@ -10,8 +10,8 @@ import (
 // maxUnions bounds how deep unions are decided inside each other.
 const maxUnions = 8
 
-// findFaults returns the faults of data, those of a union of which the data tells the branch as those of
-// that branch: of {kind: rect, width: 3}, where kind is a const of each branch, only /height is missing.
+// findFaults returns the faults of data; if the data decides the branch of a union, it returns the faults of that
+// branch: of {kind: rect, width: 3}, with kind a const of each branch, only /height is missing.
 func (f *Filling) findFaults(data value.Value) []schema.Fault {
 	return f.decideUnions(f.schema, data, maxUnions)
 }
@@ -32,7 +32,7 @@ func (f *Filling) decideUnions(s *schema.Schema, data value.Value, depth int) []
 	return all
 }
 
-// faultsOfBranch returns the faults of the one branch that a union can mean; nil where it is not known.
+// faultsOfBranch returns the faults of the one branch that a union can mean; nil if it is not known.
 func (f *Filling) faultsOfBranch(fault schema.Fault, data value.Value, depth int) (inside []schema.Fault) {
 	isUnion := fault.Keyword == "oneOf" || fault.Keyword == "anyOf"
 	have, _ := data.At(fault.Pointer)
@@ -55,8 +55,8 @@ func (f *Filling) faultsOfBranch(fault schema.Fault, data value.Value, depth int
 	return inside
 }
 
-// branchOf returns the one branch whose discriminators, the properties that can have one value only, the
-// object has.
+// branchOf returns the one branch with the object's discriminators, which are the properties that can have one
+// value only.
 func (f *Filling) branchOf(branches []value.Value, have value.Value) (branch value.Value, ok bool) {
 	for _, candidate := range branches {
 		candidate = f.resolveRef(candidate)

@@ -56,7 +56,7 @@ func required(t *testing.T, id string, flat value.Value) []string {
 	return names
 }
 
-// refused are schemas that are refused with a clear error, by what they hold.
+// refused are schemas that are refused with a clear error, by a text in them.
 var refused = map[string]string{
 	"(?=": "lookahead is not in Go's regular expressions",
 }
