@@ -1,6 +1,6 @@
-// Package ask is what the calls share that ask a model in words of their own:
-// prompts in the user's language, answers that fit a schema, text without the
-// thoughts before it, and conversations cut to a budget.
+// Package ask is shared by the calls that ask a model in words of their own: prompts in the user's language,
+// answers that fit a schema, text without the thoughts before it, and conversations cut to a budget. For example,
+// the call choice asks for one of its options with [JSON].
 package ask
 
 import (
@@ -26,11 +26,10 @@ var ErrNoAnswer = wording.Errorf("the model gave no usable answer")
 // trials is how often a model is asked for an answer that fits.
 const trials = 3
 
-// JSON asks the model for a JSON document that fits s, and tells it what was wrong
-// with an answer that does not. A server that refuses a schema, or whose model answers without
-// any JSON, is asked without one: the prompt should say what the answer looks like. mend, where it is not nil, makes what
-// is meant of a document that says it in other words. The error is the provider's own,
-// or [ErrNoAnswer] of kind Provider when no answer was any good.
+// JSON asks the model for a JSON document that fits s, and tells it the faults of an answer that does not fit. A
+// server that refuses a schema, or whose model answers without any JSON, is asked without one: the prompt should
+// describe the answer. mend, unless it is nil, corrects a document that says the same in other words. The error is
+// the provider's own, or [ErrNoAnswer] of kind Provider if no answer was usable.
 func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
 	return JSONWithin(ctx, env, trials, req, s, mend)
 }
@@ -96,8 +95,8 @@ func TextInto(answer *llm.AnswerBuilder, deltas iter.Seq2[llm.Delta, error]) ite
 	})
 }
 
-// WarnOfCut warns where a vendor has cut an answer short, as its reason to end tells, and returns the
-// text of the warning; "" where the answer is whole. limit is the parameter that allows a longer one.
+// WarnOfCut warns if a vendor has cut an answer short, as its reason to end shows, and returns the text of the
+// warning; "" if the answer is whole. limit is the parameter that allows a longer one.
 func WarnOfCut(env *calls.Env, finishReason, limit string) (text string) {
 	switch finishReason {
 	case "", llm.FinishStop, llm.FinishToolCalls:
@@ -125,7 +124,7 @@ const opening, closing, space = "<think>", "</think>", " \n\t\r"
 // thinkFilter holds text back until it is clear whether it is a thought.
 type thinkFilter struct {
 	held  strings.Builder
-	blank int // how much of what is held is white space before anything else
+	blank int // how much of held is white space before anything else
 	state int
 }
 
@@ -133,7 +132,7 @@ const (
 	maybe   = iota // the text may begin with a thought
 	thought        // it is one
 	gap            // white space after it
-	talk           // what comes now is text
+	talk           // the rest is text
 )
 
 func (f *thinkFilter) addPiece(piece string) string {
@@ -141,7 +140,7 @@ func (f *thinkFilter) addPiece(piece string) string {
 	case talk:
 		return piece
 	case thought:
-		// The tag may be cut: what is kept is the end that it could begin in.
+		// The tag may be cut: held keeps the end in which it could begin.
 		all := f.held.String() + piece
 		f.held.Reset()
 		_, rest, found := strings.Cut(all, closing)
@@ -160,7 +159,7 @@ func (f *thinkFilter) addPiece(piece string) string {
 	}
 	f.held.WriteString(piece)
 	all := f.held.String()
-	begin := strings.TrimLeft(all[f.blank:], space) // what was looked at is not looked at again
+	begin := strings.TrimLeft(all[f.blank:], space) // bytes seen before are not looked at again
 	f.blank = len(all) - len(begin)
 	if strings.HasPrefix(begin, opening) {
 		f.state = thought
@@ -174,7 +173,7 @@ func (f *thinkFilter) addPiece(piece string) string {
 	return all
 }
 
-// takeRest returns what was held back at the end; a thought that nothing follows is dropped.
+// takeRest returns the text held back at the end; a thought that nothing follows is dropped.
 func (f *thinkFilter) takeRest() string {
 	if f.state == maybe {
 		return f.held.String()

@@ -202,7 +202,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// However a text is cut into pieces, what comes out is the same.
+// However a text is cut into pieces, the result is the same.
 func TestTextInPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOf(rapid.StringMatching(`(<think>|</think>|[<>a ]){0,3}`)).Draw(t, "pieces")
@@ -303,7 +303,7 @@ func said(lines ...ask.Line) (messages []*value.Map) {
 	return messages
 }
 
-// envOf returns what a call finds, with that counter; warned gets the warnings.
+// envOf returns an environment with that counter; warned gets the warnings.
 func envOf(tokens llm.Counter, warned *[]string) *calls.Env {
 	env := calls.NewEnv()
 	env.Tokens, env.Warner = tokens, warner{warned}
@@ -477,7 +477,7 @@ func TestStructured(t *testing.T) {
 			if ways != tt.ways || len(req.Extra) != 1 {
 				t.Errorf("asked %s, want %s; the request has %v", ways, tt.ways, req.Extra)
 			}
-			if !tt.fails { // what was refused, or of no use, is not tried again
+			if !tt.fails { // a refused or useless request is not tried again
 				_, _ = s.Ask(t.Context(), p, req, order(t).Doc())
 				if next := waysOf(p.Requests()[len(tt.ways):]); !strings.HasPrefix(next, tt.next) {
 					t.Errorf("the next request asks by %s, want %s", next, tt.next)

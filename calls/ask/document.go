@@ -21,8 +21,8 @@ func hasDocument(text string) bool {
 	return false
 }
 
-// jsonDocuments returns what could be meant, the likeliest first: the whole text, then
-// each object or array that stands in it.
+// jsonDocuments returns the documents that could be meant, the likeliest first: the whole text, then each object
+// or array in it.
 func jsonDocuments(text string) iter.Seq[value.Value] {
 	return func(yield func(value.Value) bool) {
 		if i := strings.LastIndex(text, closing); i >= 0 {
@@ -43,7 +43,7 @@ func jsonDocuments(text string) iter.Seq[value.Value] {
 			if err := dec.Decode(&document); err != nil {
 				var syntax *json.SyntaxError
 				if !errors.As(err, &syntax) {
-					return // the document is cut: what stands in it is not the answer
+					return // the document is cut: a value inside it is not the answer
 				}
 				// Parts of a broken document are not the answer either: go on behind them.
 				rest = rest[max(1, syntax.Offset-1):]

@@ -8,15 +8,15 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// ownMember is what is wrong with a member of extra that would replace what a call sends, unseen by the record of the run.
+// ownMember is the problem of a member of extra that would replace one that the call sends, unseen by the record
+// of the run.
 const ownMember = "the call makes this member of the request itself: extra cannot replace it"
 
-// unseenTruncation is what is wrong with truncation: auto of the Responses API.
+// unseenTruncation is the problem of truncation: auto in the Responses API.
 const unseenTruncation = "the vendor drops messages that the record of the run shows as sent"
 
-// ownMembers are the members of a request that a call makes itself, with the parameter to use
-// instead; "" if there is none. The last five are members of the Responses API: they would
-// change what the model reads.
+// ownMembers are the members of a request that a call makes itself, with the parameter to use instead; "" if there
+// is none. The last five are members of the Responses API: they would change the model's prompt.
 var ownMembers = []struct{ name, parameter string }{
 	{"messages", "messages"}, {"system", "system"}, {"model", "model"}, {"tools", "tools"}, {"stream", ""},
 	{"input", "messages"}, {"instructions", "system"}, {"previous_response_id", ""}, {"conversation", ""}, {"prompt", ""},
@@ -44,7 +44,7 @@ func LintExtra(params value.Value) (problems []schema.Problem) {
 	return problems
 }
 
-// CheckExtra returns an error where [LintExtra] finds a problem.
+// CheckExtra returns an error if [LintExtra] finds a problem.
 func CheckExtra(extra *value.Map) error {
 	if extra == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 // forbidden are shapes that no customer is to read: pointers, patterns, keys, words of schemas and of Go.
 var forbidden = regexp.MustCompile(`(^|[\s("'])/[a-z_]|\^|\$|\\|_|\[A-Z|pattern|schema|minimum|maximum|Length|Items|string|integer|boolean|enum|pointer|JSON|<nil>|%!|invalid|\{|\}|null|required|  `)
 
-// TestWords: whatever a schema says and whatever is answered, what people read is words.
+// TestWords: with any schema and any answer, people read words.
 func TestWords(t *testing.T) {
 	schemas := []string{
 		`{type: string, pattern: "^[A-Z]-[0-9]+$"}`, `{type: string, title: Order number, pattern: "^x$", examples: [A-1]}`, `{type: string, minLength: 2, maxLength: 3}`,

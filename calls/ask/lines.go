@@ -13,17 +13,17 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Line is what somebody said.
+// Line is one utterance of a speaker.
 type Line struct {
 	Who  string `json:"who"`
 	Text string `json:"text"`
 }
 
-// TracedLine is a [Line] whose texts know where they were taken from.
+// TracedLine is a [Line] whose texts know their origins.
 type TracedLine struct{ Who, Text calls.Traced }
 
-// readMessages returns the lines of messages; source is the origin of a member of a message, such as
-// /content. What is not dialogue, instructions for the model and messages without text, is left out.
+// readMessages returns the lines of messages; source is the origin of a member of a message, such as /content. It
+// leaves out messages that are not dialogue: instructions for the model and messages without text.
 func readMessages(messages []*value.Map, source func(message int, member string) calls.Origin) (lines []TracedLine) {
 	for i, m := range messages {
 		role, _ := m.Get("role")
@@ -62,9 +62,9 @@ func paramMessages(name string) func(message int, member string) calls.Origin {
 	}
 }
 
-// FormatDialogue writes what was said before the question as text for the model, at most so many
-// tokens: the messages that the step gives in the parameter messages, else [calls.Env.Dialogue].
-// What stands in it cannot end the XML element of that name that a prompt puts around it.
+// FormatDialogue writes the dialogue before the question as text for the model, within a budget of tokens: the
+// messages that the step gives in the parameter messages, else [calls.Env.Dialogue]. The text cannot end the XML
+// element of that name that a prompt puts around it.
 func FormatDialogue(ctx context.Context, env *calls.Env, messages []*value.Map, budget int, element string) calls.Traced {
 	source := paramMessages("messages")
 	if messages == nil {
@@ -79,8 +79,7 @@ func FormatDialogue(ctx context.Context, env *calls.Env, messages []*value.Map, 
 	return FormatLines(kept, element)
 }
 
-// readRecords returns the lines of finished steps: what they put out, as text where it is
-// one.
+// readRecords returns the lines of finished steps: their outputs, as text if the output is one.
 func readRecords(records []calls.FinishedStep) (lines []TracedLine) {
 	for i, r := range records {
 		who := calls.TracedName("history", fmt.Sprintf("/%d/name", i), r.Name)
@@ -94,8 +93,7 @@ func readRecords(records []calls.FinishedStep) (lines []TracedLine) {
 	return lines
 }
 
-// RecordText returns what a finished step put out: its text, else its JSON; nothing
-// where it put nothing out.
+// RecordText returns the output of a finished step: its text, else its JSON; nothing if it had no output.
 func RecordText(r calls.FinishedStep) calls.Traced {
 	output, _ := r.Output.Get("text")
 	if text, isText := output.Str(); isText {
@@ -150,8 +148,8 @@ func keepNewest(lines []TracedLine, budget int, tokens llm.Counter) (kept []Trac
 	return lines[from:], from
 }
 
-// FormatLines writes lines as text for the model. What stands in it cannot end the XML
-// element of that name that a prompt puts around it.
+// FormatLines writes lines as text for the model. The text cannot end the XML element of that name that a prompt
+// puts around it.
 func FormatLines(lines []TracedLine, element string) calls.Traced {
 	texts := make([]calls.Traced, len(lines))
 	for i, line := range lines {
@@ -163,9 +161,9 @@ func FormatLines(lines []TracedLine, element string) calls.Traced {
 	return EscapeElement(calls.JoinTraced(texts, "\n"), element)
 }
 
-// FormatNewest writes the newest of the lines that fit as text for the model, and returns how many
-// it left out; that there were some is a warning of the step. What stands in it cannot end
-// the XML element of that name that a prompt puts around it.
+// FormatNewest writes the newest of the lines that fit as text for the model, and returns how many it left out; if
+// there were some, the step gets a warning. The text cannot end the XML element of that name that a prompt puts
+// around it.
 func (s Source) FormatNewest(env *calls.Env, lines []TracedLine, element string) (text calls.Traced, left int) {
 	kept, left := keepNewest(lines, s.MaxInputTokens, env.Tokens)
 	if left > 0 {
@@ -182,7 +180,7 @@ func EscapeElement(text calls.Traced, element string) calls.Traced {
 	return text.ReplaceAll("</"+element, "<\\/"+element)
 }
 
-// Source is what a call reads: parameters that its own embed.
+// Source is the text that a call reads: parameters that its own embed.
 type Source struct {
 	Text           string       `json:"text,omitempty" doc:"The text to read. Without it and messages: the conversation that came with the question (in a flow with memory, without one, the last turns of the session), the question, and what the finished steps before this one put out." example:"Lin moved to Hangzhou in May."`
 	Messages       []*value.Map `json:"messages,omitempty" doc:"The chat messages to read, oldest first: {role, content}."`
@@ -215,7 +213,7 @@ func CheckSource(params value.Value, env calls.LintEnv) (problems []schema.Probl
 	return problems
 }
 
-// Lines returns what there is to read.
+// Lines returns the lines to read.
 func (s Source) Lines(vars *calls.Vars) []Line { return plainLines(s.tracedLines(vars)) }
 
 // InputOrigins returns the origins of a text of the lines, as [Source.Lines] gives them, in the input
@@ -240,8 +238,8 @@ func (s Source) InputOrigins(of calls.Record, pointer string) []calls.Origin {
 	return nil
 }
 
-// AllLines returns what there is to read, with what the memory has of the session if the request
-// brought no conversation.
+// AllLines returns the lines to read, including the session's lines in the memory if the request brought no
+// conversation.
 func (s Source) AllLines(ctx context.Context, env *calls.Env) []TracedLine {
 	lines := s.tracedLines(env.Vars)
 	if s.hasOwn() {
@@ -253,11 +251,11 @@ func (s Source) AllLines(ctx context.Context, env *calls.Env) []TracedLine {
 	return lines
 }
 
-// hasOwn reports whether the parameters give what to read.
+// hasOwn reports whether the parameters give the text to read.
 func (s Source) hasOwn() bool { return s.Messages != nil || s.Text != "" }
 
-// tracedLines returns what the parameters give, else the conversation, the question and what finished
-// steps put out.
+// tracedLines returns the text that the parameters give, else the conversation, the question and the outputs of
+// finished steps.
 func (s Source) tracedLines(vars *calls.Vars) []TracedLine {
 	if !s.hasOwn() {
 		lines := readMessages(calls.ConversationOf(vars), calls.Dialogue{}.Origin)

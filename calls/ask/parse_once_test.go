@@ -2,7 +2,7 @@ package ask
 
 import "testing"
 
-// A built-in text is parsed once; one of a user, whose file may change, at each use.
+// A built-in text is parsed once; a user's text, whose file may change, at each use.
 func TestParseOnce(t *testing.T) {
 	for _, isBuiltIn := range []bool{true, false} {
 		first, err := parseOnce(isBuiltIn, "lang/en/a.txt", "{{ name }} once")

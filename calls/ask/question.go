@@ -14,9 +14,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Wording says to people what a run asks of them, in the texts of this package: question.txt, hint.txt,
-// bound.txt, either.txt, stuck.txt, unfit.txt, field.txt, item.txt, cancelled.txt, unanswered.txt and failed.txt. It is made where it is needed; it is
-// only data.
+// Wording writes the questions and messages of a run for people, with the texts of this package: question.txt,
+// hint.txt, bound.txt, either.txt, stuck.txt, unfit.txt, field.txt, item.txt, cancelled.txt, unanswered.txt and
+// failed.txt. It is made on use; it is only data.
 type Wording struct {
 	// Languages has the texts of users: see [calls.Env.Languages].
 	Languages fs.FS
@@ -27,14 +27,15 @@ type Wording struct {
 type Field struct {
 	// Name is the key of the value in its object, order_number, for one without a title; "" is none.
 	Name string
-	// Schema is that of the value, references resolved.
+	// Schema is the schema of the value, references resolved.
 	Schema value.Value
-	// Either are fields of which one is enough. They are asked for together: "What is the email or phone?".
+	// Either are alternative fields, of which one is enough. They are asked for together: "What is the email or
+	// phone?".
 	Either []Field
 }
 
-// Question returns the question for a field: "What is the order number (such as A-1042)?". unread is set where the
-// user has just answered with a message that does not have it: "I could not find an order number ... in that."
+// Question returns the question for a field: "What is the order number (such as A-1042)?". unread is set if the
+// user has just answered with a message that does not contain it: "I could not find an order number ... in that."
 func (w Wording) Question(f Field, unread bool) string { return w.question(f, unread, "") }
 
 // QuestionAfter returns the question for a field after a message that did not answer it. It begins with the reason, if
@@ -51,8 +52,8 @@ func (w Wording) QuestionAfter(f Field, message string, misfit value.Value) stri
 	return w.question(f, true, reason)
 }
 
-// WaysOut returns a hint for a user whose messages have not answered a question twice in a row: the form in which any words are taken for a
-// field of free text, and the word that cancels the run; "" for none.
+// WaysOut returns a hint for a user whose messages have not answered a question twice in a row: the form in which
+// any words fill a field of free text, and the word that cancels the run; "" for none.
 func (w Wording) WaysOut(f Field, isFreeText bool, cancel string) string {
 	named := ""
 	if isFreeText && len(f.Either) == 0 {
@@ -95,7 +96,7 @@ func (w Wording) ForItem(item string, number, count int, text string) string {
 	return w.render("item", value.Pairs("item", item, "number", number, "count", count, "text", text))
 }
 
-// Hint returns what a value of the field looks like: "such as A-1042".
+// Hint describes the form of a value of the field: "such as A-1042".
 func (w Wording) Hint(f Field) string {
 	values := w.valuesOf(f)
 	w.putHint(f, values)
@@ -126,7 +127,7 @@ func (w Wording) putHint(f Field, values *value.Map) {
 	values.Set("hint", value.OfString(w.render("hint", values)))
 }
 
-// Label returns what people call the field.
+// Label returns the name of the field for people.
 func (w Wording) Label(f Field) string {
 	if len(f.Either) > 0 {
 		label, _ := w.valuesOf(f).Get("label")
@@ -139,7 +140,7 @@ func (w Wording) Label(f Field) string {
 	return capitalize(name)
 }
 
-// valuesOf returns what the texts may mention. Of fields of which one is enough the name has them all.
+// valuesOf returns the values for the texts. The name of alternative fields has them all.
 func (w Wording) valuesOf(f Field) *value.Map {
 	names := []string{}
 	for _, one := range f.Either {
@@ -161,19 +162,19 @@ func (w Wording) valuesOf(f Field) *value.Map {
 	return values
 }
 
-// Cancelled returns what is said when the user has cancelled the run.
+// Cancelled returns the message for a user who has cancelled the run.
 func (w Wording) Cancelled() string { return w.render("cancelled", value.NewMap(0)) }
 
 // Unanswered returns the words in place of an answer that a model did not write, for example as an agent has used all its rounds.
 func (w Wording) Unanswered() string { return w.render("unanswered", value.NewMap(0)) }
 
-// Failed returns the words for the user whose run has failed, with the id of the run for those who can look it up. The error itself may name
-// addresses and files, and is none of the user's business.
+// Failed returns the message for the user whose run has failed, with the id of the run for people who can look it
+// up. The error itself may contain addresses and files, and is not shown to the user.
 func (w Wording) Failed(kind calls.Kind, run string) string {
 	return w.render("failed", value.Pairs("kind", string(kind), "run", run))
 }
 
-// render renders a text; the built-in one where that of the user is broken, which lint tells.
+// render renders a text; the built-in one if the user's is broken, which lint reports.
 func (w Wording) render(name string, values *value.Map) string {
 	env := calls.NewEnv()
 	env.Vars = &calls.Vars{Language: w.Language}
@@ -189,13 +190,13 @@ func (w Wording) render(name string, values *value.Map) string {
 	return strings.TrimSpace(text)
 }
 
-// maxWords bounds what a description may have of words to be the name of a field.
+// maxWords bounds the number of words in a description that can be the name of a field.
 const maxWords = 6
 
 // maxExample bounds an example in a question, in characters.
 const maxExample = 60
 
-// values returns what the texts may mention.
+// values returns the values for the texts.
 func (f Field) values() *value.Map {
 	name, description := f.naming()
 	plural := isPlural(name)
@@ -256,7 +257,7 @@ func withConstAsEnum(of value.Value) value.Value {
 	return of
 }
 
-// labelsOf returns what people call choices, without null, which stands for no value.
+// labelsOf returns the labels of choices, without null, which means no value.
 func labelsOf(choices []schema.Choice) []string {
 	labels := []string{}
 	for _, c := range choices {
@@ -286,8 +287,8 @@ func (f Field) branches() (fields []Field) {
 	return fields
 }
 
-// naming returns what the field is called in the middle of a sentence, and what else its description says. A short
-// description, "The order number", is its name where it has no title.
+// naming returns the name of the field in the middle of a sentence, and the rest of its description. A short
+// description, "The order number", is its name if it has no title.
 func (f Field) naming() (name, description string) {
 	description = singleLine(f.text("description"))
 	if title := singleLine(f.text("title")); title != "" {
@@ -424,7 +425,7 @@ func (f Field) text(key string) string {
 
 func singleLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// unit returns what the number counts: the word of unit or x-unit.
+// unit returns the thing that the number counts: the word of unit or x-unit.
 func (f Field) unit() string {
 	if unit := f.text("unit"); unit != "" {
 		return unit
@@ -432,7 +433,7 @@ func (f Field) unit() string {
 	return f.text("x-unit")
 }
 
-// example returns the first example that fits the field; that of a list of choices is none.
+// example returns the first example that fits the field; a list of choices has none.
 func (f Field) example() string {
 	if schema.Choices(f.Schema) != nil || schema.TypeName(f.Schema) == "boolean" {
 		return ""
@@ -453,7 +454,7 @@ func (f Field) example() string {
 	return ""
 }
 
-// kind returns what a value of the field is, in a word of the texts; "" for words of any kind.
+// kind returns the kind of the field's values, in a word of the texts; "" for words of any kind.
 func (f Field) kind() string {
 	if schema.Choices(f.Schema) != nil {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls/ask"
 )
 
-// TestQuestion: people are asked in words made from what the schema tells them.
+// TestQuestion: people are asked in words made from the schema.
 func TestQuestion(t *testing.T) {
 	for _, c := range []struct{ name, schema, first, again, chinese string }{
 		{

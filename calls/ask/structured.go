@@ -12,15 +12,13 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Structured asks a model for a JSON document, as the FunctionLLM of the documents does with
-// _json, in the strongest way that its server takes:
-// as the arguments of a function that the model must call, else by a schema for the
-// answer, else by the prompt alone, which should say what the answer looks like. It
-// remembers what the server refused, and what led to no document: a step makes one and uses
-// it for all its requests, from one goroutine.
+// Structured asks a model for a JSON document, as the FunctionLLM of the documents does with _json, in the
+// strongest way that its server supports: as the arguments of a function that the model must call, else by a
+// schema for the answer, else by the prompt alone, which should describe the answer. It remembers refusals of the
+// server and ways that led to no document: a step makes one and uses it for all its requests, from one goroutine.
 type Structured struct {
-	// Function is the name of the function, and Description what it is for. Without a
-	// name the first way is the schema.
+	// Function is the name of the function, and Description its purpose. Without a name the first way is the
+	// schema.
 	Function, Description string
 	// IsDocument reports whether a text has a document.
 	IsDocument func(text string) bool
@@ -39,10 +37,10 @@ const (
 	byPrompt
 )
 
-// Ask asks once for a document that fits schema, and again in the next way where the
-// server refuses one, or its model does not call the function. It returns the arguments of
-// the call, or the text of the answer, which need not be such a document. Where there is no
-// document in it at all, the next call of Ask, which may tell the model so, uses the next way.
+// Ask asks once for a document that fits schema, and again in the next way if the server refuses one, or its model
+// does not call the function. It returns the arguments of the call, or the text of the answer, which need not be
+// such a document. If there is no document in it at all, the next call of Ask, which may tell the model so, uses
+// the next way.
 func (s *Structured) Ask(ctx context.Context, model llm.Provider, req *llm.Request, schema value.Value) (string, error) {
 	collect := s.Collect
 	if collect == nil {

@@ -16,9 +16,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Texts describes the texts of a call, for its Definition: own is what it passes to
-// [Prompt]. They are templates of llm/prompt. A text of a user may mention the names
-// that the English one mentions.
+// Texts describes the texts of a call, for its Definition: own are the texts that it passes to [Prompt]. They are
+// templates of llm/prompt. A user's text may mention the names that the English one mentions.
 func Texts(call string, own fs.FS) calls.Texts {
 	return calls.Texts{Folder: call, BuiltIn: own, Check: func(name string, text []byte) []schema.Problem {
 		return checkText(own, name, string(text))
@@ -37,10 +36,10 @@ func Prompt(ctx context.Context, env *calls.Env, call string, own fs.FS, name st
 	return text, err
 }
 
-// Values are the values of a text's names, and where their texts were taken from.
+// Values are the values of a text's names, and the origins of their texts.
 type Values struct {
 	*value.Map
-	// origins are those of the texts, by name and pointer below it: known/3.
+	// origins are the origins of the texts, by name and pointer below it: known/3.
 	origins map[string][]calls.Origin
 }
 
@@ -72,10 +71,9 @@ func (v Values) PutList(name string, texts []calls.Traced) {
 	v.Set(name, value.OfList(list...))
 }
 
-// TracedPrompt is [Prompt] that also returns where the pieces of the text come from, as
-// parts of the first message of a request: see [calls.WithParts]. The kind of a part is
-// text for the words of the file, else the name in values that it is made of; its name
-// is then the path from there.
+// TracedPrompt is [Prompt] that also returns the origins of the pieces of the text, as parts of the first message
+// of a request: see [calls.WithParts]. The kind of a part is text for the words of the file, else the name in
+// values that it comes from; its name is then the path from there.
 func TracedPrompt(ctx context.Context, env *calls.Env, call string, own fs.FS, name string, values Values) (string, []calls.Part, error) {
 	set := Texts(call, own)
 	source, path, err := set.Read(env.Languages, env.Vars.Language, name+".txt")
@@ -95,7 +93,7 @@ func TracedPrompt(ctx context.Context, env *calls.Env, call string, own fs.FS, n
 	return text, values.partsOf(spans, text, set.SourceName(path, name+".txt"), lineOf), nil
 }
 
-// checkText finds what is wrong in a text that a user wrote.
+// checkText finds the faults in a user's text.
 func checkText(own fs.FS, name, text string) []schema.Problem {
 	t, err := parseText("", text)
 	if err != nil {
@@ -132,8 +130,8 @@ var goTemplate = regexp.MustCompile(`\{\{-?\s*(?:\.[A-Za-z_\s}]|(?:range|if|with
 // not change and may be rendered by many steps at once.
 var parsed sync.Map
 
-// parseOnce is [parseText], once for each text that is built in. Those of users are parsed at
-// each use, because their files may change.
+// parseOnce is [parseText], once for each built-in text. Users' texts are parsed at each use, because their files
+// may change.
 func parseOnce(isBuiltIn bool, path, text string) (*prompt.Template, error) {
 	if !isBuiltIn {
 		return parseText(path, text)
@@ -172,9 +170,8 @@ func syntaxProblem(err error) schema.Problem {
 	return schema.Problem{Line: wrong.Line, Col: wrong.Col}.WithMessage("%s", message).WithHint("%s", hint)
 }
 
-// partsOf returns the parts of a rendered text. own is what the template is called,
-// lineOf tells the line of a byte of it. A part that was computed from several values
-// counts for the first.
+// partsOf returns the parts of a rendered text. own is the name of the template, lineOf returns the line of a byte
+// of it. A part that was computed from several values counts for the first.
 func (v Values) partsOf(spans []prompt.Span, text, own string, lineOf func(offset int) int) (parts []calls.Part) {
 	for _, s := range spans {
 		end := min(s.End, len(text))
@@ -221,7 +218,7 @@ func (v Values) originsOf(s prompt.Span, text string) calls.Traced {
 	return calls.ComputedFrom(origins[0], text)
 }
 
-// MoveParts returns parts as those of another message.
+// MoveParts returns parts with another message as their place.
 func MoveParts(parts []calls.Part, message int) []calls.Part {
 	for i := range parts {
 		parts[i].Message = &message

@@ -17,8 +17,8 @@ var faultWords = map[string]string{
 	"minProperties": "few", "maxProperties": "many", "enum": "choice", "const": "choice", "not": "excluded",
 }
 
-// faultOf returns what is wrong with a value, in a word of unfit.txt, and the limit that it passes; "other" where there
-// is no word for it.
+// faultOf returns the fault of a value, in a word of unfit.txt, and the limit that it exceeds; "other" if there is
+// no word for it.
 func (f Field) faultOf(v value.Value) (fault, limit string) {
 	if v.IsNull() || schema.IsBlank(v) {
 		return "missing", ""
@@ -67,7 +67,7 @@ func (f Field) exclusionFault(v value.Value) string {
 	return "other"
 }
 
-// typeFault returns what is wrong with a value of another type.
+// typeFault returns the fault of a value of another type.
 func (f Field) typeFault(v value.Value) string {
 	switch schema.TypeName(f.Schema) {
 	case "integer":
