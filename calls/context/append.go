@@ -5,10 +5,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// normalizeAppended brings what follows the user's message into the shape that providers
-// take. Assistant messages and tool results get their members in the usual order;
-// members of their own, such as reasoning_content, stay. Other roles are passed on
-// as they are.
+// normalizeAppended brings messages after the user's into the shape that providers accept. Assistant messages and
+// tool results get their members in the usual order; members of their own, such as reasoning_content, stay. Other
+// roles are passed on as they are.
 func normalizeAppended(m *value.Map) (*value.Map, error) {
 	_, answersCall := m.Get("tool_call_id")
 	switch r := roleOf(m); {

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// fixedTokens returns what the parts cost that are never cut.
+// fixedTokens returns the tokens of the parts that are never cut.
 func (b *builder) fixedTokens(identity, session string, user *userWords, tail []*value.Map) int {
 	count := b.env.Tokens.Count
 	before, after := b.surroundings()
@@ -27,7 +27,7 @@ func (b *builder) fixedTokens(identity, session string, user *userWords, tail []
 	return n
 }
 
-// applyBudget cuts what can be cut.
+// applyBudget cuts the parts that can be cut.
 func (b *builder) applyBudget(fixed int, all []shrinkable) error {
 	limit := b.params.MaxTokens
 	if limit == 0 {
@@ -50,23 +50,22 @@ func (b *builder) applyBudget(fixed int, all []shrinkable) error {
 	return nil
 }
 
-// shrinkable is what shrinks when the budget is short: a section or the history.
+// shrinkable is a part that shrinks when the budget is short: a section or the history.
 type shrinkable interface {
 	// label names it in messages.
 	label() string
 	// sharePercent returns the percentage of the room that is promised to it.
 	sharePercent() int
-	// neededTokens returns what it costs as it is now.
+	// neededTokens returns its current tokens.
 	neededTokens() int
 	// askedTokens returns the part of need that comes before all shares.
 	askedTokens() int
-	// shrinkTo cuts it to at most room tokens and returns what it costs then.
+	// shrinkTo cuts it to at most room tokens and returns its tokens then.
 	shrinkTo(room int) int
 }
 
-// allocateBudget cuts to room tokens altogether. What the user asked for comes first;
-// of the rest, each gets what it needs up to its share; what then is left over
-// goes to the first that lack something.
+// allocateBudget cuts to room tokens altogether. Parts that the user asked for come first; of the rest, each gets
+// as many as it needs up to its share; the remaining tokens go to the first that lack some.
 func allocateBudget(all []shrinkable, room int) {
 	promised := make([]int, len(all))
 	need, shared := 0, room

@@ -38,8 +38,8 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 	if err != nil {
 		return nil, err
 	}
-	// The order of the sections is that of the text; the order of the budget is
-	// that of who gets what is left over.
+	// The order of the sections is their order in the text; the order of the budget decides which gets the
+	// remaining tokens.
 	bootstrap, memory, recalled := b.bootstrapSection(), b.memorySection(), b.recalledSection()
 	past := newHistory(b.historyMessages(ctx, tail), tail, env.Tokens)
 	session := b.sessionText()
@@ -102,7 +102,7 @@ func (b *builder) sessionOrigins(session string) []calls.Origin {
 	return append(channel, chat...)
 }
 
-// userMessage makes the user's message; nil where there is none.
+// userMessage makes the user's message; nil if there is none.
 func (b *builder) userMessage(ctx context.Context, later []*skill.Skill) (*userWords, error) {
 	images, err := b.prepareImages(ctx)
 	if err != nil || !b.hasUser() {

@@ -35,8 +35,8 @@ func (b *builder) warn(format string, args ...any) {
 // hasUser reports whether there is a user's message.
 func (b *builder) hasUser() bool { return b.params.CurrentMessage != nil || len(b.params.Media) > 0 }
 
-// runtimeInMessage reports whether what changes from turn to turn goes into the
-// user's message instead of the system prompt.
+// runtimeInMessage reports whether facts that change from turn to turn go into the user's message instead of the
+// system prompt.
 func (b *builder) runtimeInMessage() bool { return b.params.RuntimeContext == "message" && b.hasUser() }
 
 func (b *builder) newSection(name, head, join, tail string, percent int) *section {
@@ -61,7 +61,7 @@ func (b *builder) surroundings() (before, after string) {
 	return before, after
 }
 
-// addSystemText writes a piece of the system text and notes where it comes from.
+// addSystemText writes a piece of the system text and notes its origins.
 func (b *builder) addSystemText(kind, name, text, reason string, tokens int, origins ...calls.Origin) {
 	if text == "" {
 		return
@@ -91,7 +91,7 @@ func (b *builder) addMessagePart(kind, name, text, reason string, start, tokens 
 	})
 }
 
-// tracedText is a text with where it comes from.
+// tracedText is a text with its origins.
 type tracedText struct {
 	text, reason string
 	origins      []calls.Origin

@@ -1,23 +1,20 @@
-// Package context is the call that builds an agent's prompt: the system prompt of
-// a workspace (identity, instruction files, memory, skills) and the messages after
-// it (history, the user's words, images, tool results), cut to a token budget, with
-// the source of every byte.
+// Package context is the call that builds an agent's prompt: the system prompt of a workspace (identity,
+// instruction files, memory, skills) and the messages after it (history, the user's words, images, tool results),
+// cut to a token budget, with the source of every byte. For example, with workspace: ws the system prompt contains
+// ws/AGENTS.md.
 //
-// It is the ContextBuilder of the documents: build_system_prompt and build_messages are one
-// use of the call, whose output has system and messages; add_assistant_message and
-// add_tool_result are its parameter append.
+// It is the ContextBuilder of the documents: build_system_prompt and build_messages are one use of the call,
+// whose output has system and messages; add_assistant_message and add_tool_result are its parameter append.
 //
-// fill_sections.go reads the workspace into sections, images.go prepares images, budget.go
-// and shrink_history.go cut to max_tokens, build.go and messages.go write the prompt. The
-// history of a session's memory is cut to 200 utterances and 5,000 tokens by
-// package transcript.
+// fill_sections.go reads the workspace into sections, images.go prepares images, budget.go and shrink_history.go
+// cut to max_tokens, build.go and messages.go write the prompt. Package transcript cuts the history of a session's
+// memory to 200 utterances and 5,000 tokens.
 //
-// Under a budget, the identity, the current message with its images, and what is
-// appended stay as they are. Of the room beside them the skills that the user
-// asked for come first; the rest is promised by shares: history 30 %, instruction
-// files 25, skills that are always loaded 20, memory files 15, recalled memories 5,
-// the list of skills 5. What one does not need goes to the others. Files are cut
-// after a line, skills, memories and turns of the history only whole.
+// Under a budget, the identity, the current message with its images, and appended messages stay as they are. Of
+// the remaining room the skills that the user asked for come first; the rest is promised by shares: history 30 %,
+// instruction files 25, skills that are always loaded 20, memory files 15, recalled memories 5, the list of skills
+// 5. A part of a share that is not needed goes to the others. Files are cut after a line, skills, memories and
+// turns of the history only whole.
 package context
 
 import (
@@ -79,8 +76,8 @@ func promptPieces(pointer string, params value.Value) []calls.PromptPiece {
 	}
 }
 
-// lintParams warns of directories that do not exist, and of what is neither a directory nor a file: the
-// prompt would lack it. Names of skills are checked too.
+// lintParams warns of directories that do not exist, and of paths that are neither a directory nor a file: the
+// prompt would lack them. Names of skills are checked too.
 func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	problems := lintSkillNames(params)
 	paths := env.LintDirs(params, "workspace", "builtin_skills")

@@ -372,8 +372,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// An image of the current message costs what one of the history does: what the model of
-// the flow takes.
+// An image of the current message costs as much as one of the history: the cost for the model of the flow.
 func TestImagesCostTheSame(t *testing.T) {
 	dir := tree(t, map[string]string{"ws/a.png": picture(t, 1000, 1000)})
 	cost := func(options ...func(*calls.Env)) int {
@@ -545,8 +544,7 @@ func TestLineBreaksAreRefused(t *testing.T) {
 	}
 }
 
-// What is wrong with skills and files is told in the language of the run, with what there is to
-// say about a file inside.
+// Problems of skills and files are reported in the language of the run, with the details about a file inside.
 func TestWarningsInChinese(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"ws/AGENTS.md":           strings.Repeat("x\n", 1<<20),
@@ -557,7 +555,7 @@ func TestWarningsInChinese(t *testing.T) {
 	warned(t, out, "引导文件 AGENTS.md: 只使用前 1048576 字节", "技能 a：名称 \"b\" 与目录名 \"a\" 不同", "技能 bad：已跳过：SKILL.md:1:1: 此处的文本不是 UTF-8（请以 UTF-8 保存）")
 }
 
-// A recalled memory whose text is empty has its words in content, and they are its source.
+// A recalled memory with an empty text has its words in content, and they are its source.
 func TestMemoriesWithEmptyText(t *testing.T) {
 	dir := tree(t, nil)
 	out := run(t, dir, callstest.Now, value.Pairs("identity", "I", "memories", []any{map[string]any{"text": "", "content": "likes tea", "id": "m1"}}))

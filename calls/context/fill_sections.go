@@ -103,8 +103,8 @@ type agentsFile struct {
 	text calls.Traced
 }
 
-// limitAgentsFiles cuts the files, nearest last, to maxAgents bytes together. The
-// nearest one comes first; what is too long is cut before a heading.
+// limitAgentsFiles cuts the files, nearest last, to maxAgents bytes together. The nearest one comes first; a file
+// that is too long is cut before a heading.
 func (b *builder) limitAgentsFiles(files []agentsFile) {
 	left := maxAgents
 	for i := len(files) - 1; i >= 0; i-- {
@@ -122,9 +122,9 @@ func (b *builder) limitAgentsFiles(files []agentsFile) {
 	}
 }
 
-// cutAtHeading cuts a Markdown text to at most limit bytes: before a heading, else
-// after a line, else between characters. More than half of what there is room for stays;
-// of less than smallestCut nothing does, for it says nothing.
+// cutAtHeading cuts a Markdown text to at most limit bytes: before a heading, else after a line, else between
+// characters. It keeps more than half of the bytes that there is room for; with a limit below smallestCut it keeps
+// nothing, because so little text says nothing.
 func cutAtHeading(text string, limit int) string {
 	if limit < smallestCut {
 		return ""
@@ -163,8 +163,8 @@ func (b *builder) readWorkspaceFile(what, name string, wanted bool) (calls.Trace
 // rootMemory is the file with the long-term memory of an OpenClaw workspace; nanobot keeps it in memory/.
 const rootMemory = "MEMORY.md"
 
-// memorySection returns the section of the memory files: what is known for good, and the
-// notes of the day. It is get_memory_context of the MemoryStore in the documents.
+// memorySection returns the section of the memory files: lasting knowledge, and the notes of the day. It is
+// get_memory_context of the MemoryStore in the documents.
 func (b *builder) memorySection() *section {
 	s := b.newSection("memory", "# Memory"+blankLine, blankLine, "", 15)
 	if b.workspace == nil {
@@ -235,8 +235,8 @@ func listItem(text, pointer string) (item string, origins []calls.Origin) {
 	return item, calls.CutOrigins(origins, len(item))
 }
 
-// skillSections finds the skills and makes the sections of the loaded ones and of the
-// list. later are those whose instructions go after the user's words instead.
+// skillSections finds the skills and makes the sections of the loaded ones and of the list. later are the skills
+// whose instructions go after the user's words instead.
 func (b *builder) skillSections(ctx context.Context) (active, list *section, later []*skill.Skill, err error) {
 	active = b.newSection("active skills", "# Active Skills"+blankLine, sectionBreak, "", 20)
 	var sources []skill.Source
@@ -312,7 +312,7 @@ func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*ski
 
 func skillText(x *skill.Skill) string { return "### Skill: " + x.Name + blankLine + x.Instructions() }
 
-// skillOrigins returns those of skillText: its body is of the SKILL.md.
+// skillOrigins returns the origins of skillText: its body comes from the SKILL.md.
 func skillOrigins(x *skill.Skill) []calls.Origin {
 	body := calls.TracedFile(x.Location, x.Content).Slice(x.BodyStart, x.BodyStart+len(x.Body))
 	return shiftOrigins(body.Origins, len(skillText(x))-len(x.Body))

@@ -35,8 +35,8 @@ func (p *picture) reason(env *calls.Env) string {
 	return p.note
 }
 
-// prepareImages prepares the files of the parameter media. What cannot be used is a
-// warning; the error is that of ctx.
+// prepareImages prepares the files of the parameter media. A file that cannot be used is a warning; the error is
+// the error of ctx.
 func (b *builder) prepareImages(ctx context.Context) ([]*picture, error) {
 	if len(b.params.Media) == 0 {
 		return nil, nil
@@ -118,8 +118,8 @@ func (b *builder) prepareImage(roots []*rootDir, name string) (*picture, error) 
 	return &picture{name: name, url: m.URL(), note: b.env.Say("%s", m.Note), tokens: b.imageTokens(m)}, nil
 }
 
-// imageTokens returns what an image costs the model that the prompt is for: that of the
-// parameters, else that of the flow.
+// imageTokens returns the tokens of an image for the model that the prompt is for: the parameter's, else the
+// flow's.
 func (b *builder) imageTokens(m *media.Image) int {
 	if b.params.Model != "" {
 		return tokens.Image(b.params.Model, m.Width, m.Height)
@@ -130,8 +130,8 @@ func (b *builder) imageTokens(m *media.Image) int {
 	return llm.ImageTokens
 }
 
-// mediaFile reads a file that lies in one of the roots. A relative path starts at
-// the flow file or, where there is no such file, at the workspace.
+// mediaFile reads a file that lies in one of the roots. A relative path starts at the flow file or, if there is no
+// such file, at the workspace.
 func (b *builder) mediaFile(roots []*rootDir, name string) ([]byte, error) {
 	if strings.Contains(name, "://") || strings.HasPrefix(name, "data:") {
 		return nil, wording.Errorf("addresses are not fetched; give a file of the workspace")

@@ -14,7 +14,7 @@ import (
 //go:embed lang
 var texts embed.FS
 
-// facts are what the texts may mention.
+// facts are the values that the texts may mention.
 type facts struct {
 	Time, Runtime, Workspace, Channel, ChatID string
 	Tools                                     []string

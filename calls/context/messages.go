@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// historyMessages returns the history that is given, or else what was said before the question, without
-// the messages that providers refuse. tail are the messages after the user's.
+// historyMessages returns the given history, or else the dialogue before the question, without the messages that
+// providers refuse. tail are the messages after the user's.
 func (b *builder) historyMessages(ctx context.Context, tail []*value.Map) []*value.Map {
 	given := calls.Dialogue{Messages: b.params.History}
 	if given.Messages == nil {
@@ -98,7 +98,7 @@ func (b *builder) countTokens() {
 	}
 }
 
-// historyOrigins returns where the text of a message of the history was taken from.
+// historyOrigins returns the origins of the text of a message of the history.
 func (b *builder) historyOrigins(m calls.RepairedMessage) []calls.Origin {
 	content := memberOf(m.Map, "content")
 	if b.params.History == nil {
@@ -107,7 +107,7 @@ func (b *builder) historyOrigins(m calls.RepairedMessage) []calls.Origin {
 	return contentOrigins(content, calls.Origin{Pointer: fmt.Sprintf("/history/%d/content", m.Index)})
 }
 
-// appendOrigins returns where the text of an appended message was taken from.
+// appendOrigins returns the origins of the text of an appended message.
 func (b *builder) appendOrigins(i int, m *value.Map) []calls.Origin {
 	given := b.params.Append[i]
 	key := cmp.Or(given.FirstKey("content", "result"), "result")
@@ -118,8 +118,7 @@ func (b *builder) appendOrigins(i int, m *value.Map) []calls.Origin {
 	return []calls.Origin{{End: len(contentText(m)), Pointer: pointer, Computed: true}} // as JSON
 }
 
-// contentOrigins returns the origins of [contentText]: the content, which source stands for, or its
-// text parts.
+// contentOrigins returns the origins of [contentText]: the content, with the origin source, or its text parts.
 func contentOrigins(content value.Value, source calls.Origin) (origins []calls.Origin) {
 	if text, ok := content.Str(); ok {
 		source.End = len(text)
@@ -137,7 +136,7 @@ func contentOrigins(content value.Value, source calls.Origin) (origins []calls.O
 	return calls.CutOrigins(origins, end)
 }
 
-// userWords are the user's message: what was said and what the call adds to it.
+// userWords are the user's message: the user's words and the call's additions.
 type userWords struct {
 	text    string
 	runtime tracedText

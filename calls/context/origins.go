@@ -10,7 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// origins returns those of the input, and of the members of messages that were given. The texts of messages are told by the parts.
+// origins returns the origins of the input, and of the members of given messages. The parts have the origins of
+// the texts of messages.
 func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origin {
 	at, isOfMessage := strings.CutPrefix(pointer, "/output/messages/")
 	number, member, isMember := strings.Cut(at, "/")
@@ -37,8 +38,9 @@ func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origi
 	return origins
 }
 
-// givenMessage returns the pointer of the parameter that a message of the output was given as; "" for those that the call has written. Behind
-// the system prompt are the newest messages of the history, then the user's message where there is one, then what is appended.
+// givenMessage returns the pointer of the parameter that a message of the output was given as; "" for messages
+// that the call has written. Behind the system prompt are the newest messages of the history, then the user's
+// message if there is one, then the appended messages.
 func givenMessage(of calls.Record, message int) (pointer string) {
 	history, _ := of.Params.Get("history")
 	appended, _ := of.Params.Get("append")

@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// checkOrigins compares the bytes of every part with those of the place that they are
-// said to be taken from, and returns how many bytes were compared for each place.
+// checkOrigins compares the bytes of every part with the bytes of its stated origin, and returns how many bytes
+// were compared for each place.
 func checkOrigins(t *testing.T, dir string, with value.Value, parts []calls.Part) map[string]int {
 	t.Helper()
 	covered := map[string]int{}
@@ -52,8 +52,7 @@ func checkOrigins(t *testing.T, dir string, with value.Value, parts []calls.Part
 	return covered
 }
 
-// Every byte that was taken from somewhere knows its place, also where all texts are
-// equal.
+// Every copied byte knows its place, even if all texts are equal.
 func TestOrigins(t *testing.T) {
 	for _, same := range []bool{false, true} {
 		text := func(name string) string {

@@ -7,8 +7,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Params are the parameters of the call: those of build_messages, which are history,
-// current_message, skill_names, media, channel and chat_id, and further ones.
+// Params are the parameters of the call: the parameters of build_messages, which are history, current_message,
+// skill_names, media, channel and chat_id, and further ones.
 type Params struct {
 	Workspace      string        `json:"workspace,omitempty" doc:"Directory with AGENTS.md and the like, memory/ and skills/. ~ is the home directory; relative paths start at the flow file. Without it only the identity is there."`
 	BootstrapFiles []string      `json:"bootstrap_files,omitempty" doc:"Files of the workspace that the system prompt quotes, in this order. Default: AGENTS.md SOUL.md USER.md TOOLS.md IDENTITY.md, those that exist." example:"[AGENTS.md, STYLE.md]"`
@@ -38,7 +38,7 @@ type Slots struct {
 	AfterChar  string `json:"after_char,omitempty" example:"Anna keeps the lighthouse."`
 }
 
-// Input is what the step sees beside its parameters.
+// Input is the data of the step beside its parameters.
 type Input struct {
 	Now            time.Time `json:"now"`
 	Language       string    `json:"language"`

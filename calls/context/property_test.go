@@ -130,7 +130,7 @@ func TestAnyWorkspaceAddsUp(t *testing.T) {
 	})
 }
 
-// checkWhole holds that the prompt keeps what must not be cut, and its limit.
+// checkWhole checks that the prompt keeps the parts that must not be cut, and its limit.
 func checkWhole(rt *rapid.T, out *callcontext.Output, with *value.Map) {
 	limit, _ := with.Get("max_tokens")
 	if n, _ := limit.Int(); n > 0 && out.Tokens > int(n) {

@@ -21,10 +21,10 @@ const maxText = 1 << 20
 // links that lead out are refused.
 type rootDir struct {
 	root *os.Root
-	// shown is the path as the user gave it, cleaned, with slashes: what the model
-	// is told must not depend on the machine.
+	// shown is the path as the user gave it, cleaned, with slashes: the model's text must not depend on the
+	// machine.
 	shown string
-	// path is where it is.
+	// path is the real path.
 	path string
 }
 
@@ -59,7 +59,7 @@ func (b *builder) shownPath(given string) string {
 	return filepath.ToSlash(full)
 }
 
-// readText reads a text file: UTF-8, without a byte-order mark, with CRLF and CR as LF. What is larger than
+// readText reads a text file: UTF-8, without a byte-order mark, with CRLF and CR as LF. A file larger than
 // [maxText] is cut after a line, which note reports.
 func (p *rootDir) readText(name string) (text calls.Traced, note wording.Text, err error) {
 	data, size, err := p.readFile(name, maxText)

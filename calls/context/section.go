@@ -32,22 +32,22 @@ type unit struct {
 	reason string
 	// asked is set when the user asked for it: it is cut last.
 	asked bool
-	// rank is how soon it is left out when room is short: those of a high rank first,
-	// among equals the last.
+	// rank orders the units by how soon they are left out when room is short: the highest first, among equals the
+	// last.
 	rank int
 	// lines is set when the unit may be cut after any of its lines.
 	lines bool
 	// title is the length in bytes of the heading, which is not kept by itself.
 	title int
 
-	// origins are where the bytes of text were taken from.
+	// origins are the origins of the bytes of text.
 	origins []calls.Origin
 
 	tokens int
 	out    bool
 	// code is the reason as a stable word.
 	code string
-	// lost are the tokens of what was cut off.
+	// lost are the tokens that were cut off.
 	lost int
 }
 
@@ -58,7 +58,7 @@ type section struct {
 	units            []*unit
 	// say makes a reason in the language of the run.
 	say func(format string, args ...any) string
-	// headOrigins are where the bytes of head were taken from.
+	// headOrigins are the origins of the bytes of head.
 	headOrigins []calls.Origin
 	// percent of the room for all that can be cut is promised to the section.
 	percent int
@@ -72,7 +72,7 @@ func (s *section) overheadTokens() int {
 	return s.count.Count(sectionBreak) + s.count.Count(s.head) + s.count.Count(s.tail)
 }
 
-// neededTokens returns what the section costs whole.
+// neededTokens returns the tokens of the whole section.
 func (s *section) neededTokens() int {
 	if len(s.included()) == 0 {
 		return 0
@@ -88,7 +88,7 @@ func (s *section) included() []*unit {
 	return slices.DeleteFunc(slices.Clone(s.units), func(u *unit) bool { return u.out })
 }
 
-// shrinkTo cuts the section to at most room tokens and returns what it costs then.
+// shrinkTo cuts the section to at most room tokens and returns its tokens then.
 func (s *section) shrinkTo(room int) int {
 	if n := s.neededTokens(); n <= room {
 		return n
@@ -153,7 +153,7 @@ func (s *section) cutLines(u *unit, room int) bool {
 	return false
 }
 
-// askedTokens returns what the units cost that the user asked for.
+// askedTokens returns the tokens of the units that the user asked for.
 func (s *section) askedTokens() int {
 	n := 0
 	for _, u := range s.included() {

@@ -13,15 +13,14 @@ type history struct {
 	costs    []int
 	// starts reports for each message whether the history may begin with it.
 	starts []bool
-	// pinned is where the messages begin that must stay, because what follows the
-	// user's message answers their tool calls; the number of messages if none must.
+	// pinned is the first message that must stay, because the messages after the user's answer its tool calls; the
+	// number of messages if none must.
 	pinned int
 	// from is the first message that stays.
 	from int
 }
 
-// newHistory prepares the messages for a cut; tail is what follows the user's
-// message.
+// newHistory prepares the messages for a cut; tail are the messages after the user's.
 func newHistory(messages, tail []*value.Map, count llm.Counter) *history {
 	h := &history{messages: messages, costs: make([]int, len(messages)), pinned: len(messages)}
 	torn := splitCalls(slices.Concat(messages, tail))
@@ -43,7 +42,7 @@ func (h *history) sharePercent() int { return 30 }
 
 func (h *history) askedTokens() int { return 0 }
 
-// fixedTokens returns what the messages cost that must stay.
+// fixedTokens returns the tokens of the messages that must stay.
 func (h *history) fixedTokens() int { return sumCosts(h.costs[h.pinned:]) }
 
 func (h *history) neededTokens() int { return sumCosts(h.costs[min(h.from, h.pinned):h.pinned]) }
@@ -72,9 +71,8 @@ func (h *history) shrinkTo(room int) int {
 	return used
 }
 
-// turnStarts reports for every message whether the history may begin with it: a user
-// message, where that tears no tool call from its results. A history without a
-// user message may begin with anything but a result.
+// turnStarts reports for every message whether the history may begin with it: a user message, if that tears no
+// tool call from its results. A history without a user message may begin with anything but a result.
 func turnStarts(messages []*value.Map, torn []bool) []bool {
 	users := slices.ContainsFunc(messages, func(m *value.Map) bool { return roleOf(m) == "user" })
 	starts := make([]bool, len(messages))
@@ -139,7 +137,7 @@ func contentText(m *value.Map) string {
 	return text
 }
 
-// messageTokens returns what a message costs without the overhead.
+// messageTokens returns the tokens of a message without the overhead.
 func messageTokens(m *value.Map, count llm.Counter) int {
 	return llm.MessageTokens(count, value.OfMap(m).AppendJSON(nil)) - llm.MessageOverhead
 }

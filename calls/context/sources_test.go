@@ -43,9 +43,9 @@ func joined(lists ...[]from) (all []from) {
 	return all
 }
 
-// expectedSources are what the prompts of these vectors consist of, in order, beside the
-// words of the call, the identity and the introduction to skills. They were written by
-// hand from the cases: from the files, the arguments and the recorded result.
+// expectedSources are the sources of these vectors' prompts, in order, beside the words of the call, the identity
+// and the introduction to skills. They were written by hand from the cases: from the files, the arguments and the
+// recorded result.
 func expectedSources() map[string][]from {
 	return map[string][]from{
 		"boot-empty-workspace":       nil,
@@ -57,7 +57,7 @@ func expectedSources() map[string][]from {
 		"boot-lowercase-ignored":     nil,
 		"boot-chinese":               {{"AGENTS.md", "# 规则\n\n请用中文回答，语气友好。😀\n"}, {"USER.md", "姓名：李梅\n時區：台北\n"}},
 		"boot-frontmatter-untouched": {{"AGENTS.md", "---\nx: 1\n---\nbody\n"}},
-		// The file says what the heading above it says.
+		// The file repeats the heading above it.
 		"boot-contains-separator": {{"AGENTS.md", "a\n\n---\n\nb\n"}, {"SOUL.md", "## SOUL.md\n"}},
 		"boot-directory":          nil,
 		"boot-invalid-utf8":       nil,
@@ -116,7 +116,7 @@ func TestSourcesOfVectors(t *testing.T) {
 	}
 }
 
-// sourcesOf runs a vector and returns what its prompt was taken from.
+// sourcesOf runs a vector and returns the sources of its prompt.
 func sourcesOf(t *testing.T, row *vector) (list []from) {
 	dir := t.TempDir()
 	writeAll(t, filepath.Join(dir, "ws"), row.Files)

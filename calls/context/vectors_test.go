@@ -18,8 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// vector is a recorded case of the original: files, a method with arguments, and
-// what it gave.
+// vector is a recorded case of the original: files, a method with arguments, and its result.
 type vector struct {
 	ID           string                     `json:"id"`
 	Now          string                     `json:"now"`
@@ -50,7 +49,7 @@ func activated(name, body string) string {
 		strings.TrimPrefix(skillsHead, identityOnly+"\n\n---\n\n")
 }
 
-// departures are the rows where we decided to differ, with what we give instead.
+// departures are the rows on which we decided to differ, with our results.
 func departures() map[string]string {
 	const thing = "# s\n\nDo the thing."
 	return map[string]string{
@@ -83,10 +82,10 @@ func departures() map[string]string {
 func messageDepartures() map[string]string {
 	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC"
 	return map[string]string{
-		// The type of an image is that of its content.
+		// The type of an image is decided by its content.
 		"msg-media-noext": `[{"role":"system","content":"{{IDENTITY}}"},{"role":"user","content":[` +
 			`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + pixel + `"}},{"type":"text","text":"x"}]}]`,
-		// What is not an image by its bytes is not sent as one.
+		// A file that is not an image by its bytes is not sent as one.
 		"msg-media-not-an-image": `[{"role":"system","content":"{{IDENTITY}}"},{"role":"user","content":"x"}]`,
 		"msg-media-empty-file":   `[{"role":"system","content":"{{IDENTITY}}"},{"role":"user","content":"x"}]`,
 	}
@@ -212,7 +211,7 @@ func arguments(t *testing.T, method string, args *value.Map) *value.Map {
 	return args
 }
 
-// answer takes from the output what the method gives.
+// answer takes the method's result from the output.
 func answer(method string, out *callcontext.Output) value.Value {
 	switch method {
 	case "build_messages":

@@ -1,6 +1,6 @@
-// Package media makes image files fit for a chat message: it detects their type by
-// content, bounds their size before it decodes them, shrinks what is larger than
-// models look at, and estimates what they cost.
+// Package media prepares image files for a chat message: it detects their type by content, bounds their size
+// before it decodes them, shrinks images that are larger than models look at, and estimates their tokens. For
+// example, a photo of 4000 by 3000 pixels is sent with 1568 by 1176.
 package media
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Limits of what is read and sent.
+// Limits on files that are read and sent.
 const (
 	// MaxFile is the largest file that is looked at, in bytes.
 	MaxFile = 32 << 20
 	// MaxPixels is the largest image that is decoded: a photo of 50 megapixels.
 	MaxPixels = 50_000_000
-	// MaxEdge is the longest edge that is sent; vendors scale down what is larger.
+	// MaxEdge is the longest edge that is sent; vendors scale larger images down.
 	MaxEdge = 1568
 	// MaxSent is the largest file that is sent untouched. As base64 it is the 5 MB
 	// that vendors take.
@@ -35,9 +35,9 @@ const (
 type Image struct {
 	MIME string
 	Data []byte
-	// Width and Height are in pixels; 0 where they are unknown.
+	// Width and Height are in pixels; 0 if they are unknown.
 	Width, Height int
-	// Note is what was done to the file; "" where it is sent as it is.
+	// Note says how the file was changed; "" if it is sent as it is.
 	Note wording.Text
 	// Doubt is why a vendor may refuse the image; empty for no doubt.
 	Doubt wording.Text
@@ -100,11 +100,10 @@ func isSVG(data []byte) bool {
 	return bytes.HasPrefix(head, []byte("<svg"))
 }
 
-// Prepare makes an image of a file's content. What fits is sent byte for byte; what
-// is larger than [MaxEdge] or [MaxSent], and BMP, which vendors do not take, is
-// scaled down and encoded again, as JPEG where it is opaque and as PNG otherwise.
-// The error is why the file cannot be used: it is not an image by its bytes, or
-// damaged.
+// Prepare makes an image from a file's content. An image within the limits is sent byte for byte. One that is
+// larger than [MaxEdge] or [MaxSent], or a BMP, which vendors do not accept, is scaled down and encoded again, as
+// JPEG if it is opaque and as PNG otherwise. The error says why the file cannot be used: it is not an image by its
+// bytes, or damaged.
 func Prepare(data []byte) (*Image, error) {
 	f, known := sniffFormat(data)
 	if !known && isSVG(data) && len(data) <= MaxSent {
@@ -143,7 +142,7 @@ func Prepare(data []byte) (*Image, error) {
 	return m, nil
 }
 
-// countFrames counts the frames of a GIF, 1 where it cannot be told.
+// countFrames counts the frames of a GIF; 1 if it cannot find out.
 func countFrames(data []byte) int {
 	const extension, separator = 0x21, 0x2c
 	if len(data) < 13 {

@@ -107,7 +107,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// checkHalves decodes what is sent and looks at both halves.
+// checkHalves decodes the image that is sent and looks at both halves.
 func checkHalves(t *testing.T, m *media.Image) {
 	t.Helper()
 	got, _, err := image.Decode(bytes.NewReader(m.Data))

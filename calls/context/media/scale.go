@@ -30,7 +30,7 @@ func shrinkToEdge(img image.Image, edge int) *image.RGBA {
 	return out
 }
 
-// fitEdge returns the size with the same proportions whose longer edge is edge.
+// fitEdge returns a size with the same proportions and a longer edge of edge.
 func fitEdge(w, h, edge int) (int, int) {
 	if w >= h {
 		return edge, max(1, (h*edge+w/2)/w)
