@@ -30,7 +30,7 @@ const (
 // given one, with the boundary of a form in parts.
 func encodeBody(body value.Value, contentType string, op *openapi.Operation) (text, kind string, err error) {
 	text, isText := body.Str()
-	media, params, _ := mime.ParseMediaType(contentType) // "" where it is not understood
+	media, params, _ := mime.ParseMediaType(contentType) // "" if it is not understood
 	switch {
 	case body.IsNull():
 		return "", "", nil
@@ -93,9 +93,9 @@ func headerFault(name, text string) error {
 	return nil
 }
 
-// encodeParts writes an object as a form whose members are parts, and returns its content
-// type: with params, those of the given type, and a boundary where they have none. What the
-// operation calls a file gets a name; of a list each element is a part.
+// encodeParts writes an object as a form whose members are parts, and returns its content type: with params, the
+// parameters of the given type, and a boundary if they have none. A member that the operation calls a file gets a
+// name; each element of a list is a part.
 func encodeParts(body value.Value, params map[string]string, op *openapi.Operation) (text, kind string, err error) {
 	if body.Kind() != value.Object {
 		return "", "", calls.Errorf(calls.Invalid, "a form is made of an object, not of type %s", body.Kind())

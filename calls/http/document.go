@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// maxDocument and maxNodes bound an OpenAPI document. That of GitHub has 13 MB.
+// maxDocument and maxNodes bound an OpenAPI document. For example, GitHub's has 13 MB.
 const (
 	maxDocument = 32 << 20
 	maxNodes    = 4_000_000
@@ -94,7 +94,7 @@ func parseDocument(data []byte) (value.Value, error) {
 	return parseText(data)
 }
 
-// parseText reads JSON as JSON; what begins like it and is not may be YAML.
+// parseText reads JSON as JSON; text that begins like JSON but is not may be YAML.
 func parseText(data []byte) (value.Value, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		if doc, err := value.ParseStrictJSON(data); err == nil {

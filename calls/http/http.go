@@ -1,5 +1,6 @@
-// Package http is the call that sends one HTTP request: spelt out, or by an
-// operation of an OpenAPI document, whose parameters it then knows and checks.
+// Package http is the call that sends one HTTP request: spelt out, or by an operation of an OpenAPI document,
+// whose parameters it then knows and checks. For example, operation: getForecast sends a GET to the path that the
+// document has for it.
 package http
 
 import (
@@ -64,7 +65,7 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 			env.WarnOf(calls.Warning{Code: "openapi", Text: env.Say("%v", warning), Pointer: "/openapi"})
 		}
 		for _, q := range op.Refused {
-			if q.In == "" { // one with a place is an error where the request gives it, and else nothing is missing
+			if q.In == "" { // a parameter with a place is an error only if the request gives it
 				env.Warn("openapi", "the operation %s: %v; it cannot be given", in.Operation, q.Err)
 			}
 		}
@@ -84,7 +85,7 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 	defer resp.Body.Close()
 	data, err := readBody(resp.Body, p.MaxBytes)
 	if resp.StatusCode >= http.StatusBadRequest && !slices.Contains(p.AcceptStatus, resp.StatusCode) {
-		return nil, badStatus(ctx, what, resp, data) // also where the body cannot be read
+		return nil, badStatus(ctx, what, resp, data) // even if the body cannot be read
 	}
 	if err != nil {
 		return nil, sendError(ctx, what, timeout, err)
@@ -102,7 +103,7 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 		if resp.StatusCode < http.StatusBadRequest {
 			return nil, calls.Errorf(calls.Provider, "%s: %w", what, err).WithHint("%s", calls.HintOf(err))
 		}
-		out.Body = value.OfString(strings.ToValidUTF8(string(data), "\uFFFD")) // what a proxy says about an error
+		out.Body = value.OfString(strings.ToValidUTF8(string(data), "\uFFFD")) // text of a proxy about an error
 	}
 	return out, nil
 }

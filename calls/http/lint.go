@@ -58,7 +58,7 @@ func checkHeader(at, name, text string) *schema.Problem {
 	return nil
 }
 
-// Validate checks what the parameters' schema cannot say.
+// Validate checks rules that the parameters' schema cannot express.
 func (p Params) Validate() error {
 	if p.OpenAPI.Kind() == value.Object {
 		_, err := p.findOperation(nil)
@@ -67,8 +67,8 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// lint checks what is known already; null is what is known only later, and url may
-// still be filled in.
+// lint checks parameters that are known already; null means a value that is known only later, and url may still be
+// filled in.
 func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if problems := lintPlaceholders(params); len(problems) > 0 {
 		return problems
@@ -132,7 +132,7 @@ func lintRepeated(op *openapi.Operation, params value.Value, tries int) []schema
 	return []schema.Problem{problem.WithMessage("this %s may reach the service again: a run that goes on after a failure repeats what was at work", method)}
 }
 
-// lintURL finds a url to which no request can go. What path fills in comes after the host.
+// lintURL finds a url to which no request can go. Values of path come after the host.
 func lintURL(params value.Value) *schema.Problem {
 	given, _ := params.Get("url")
 	text, _ := given.Str()
@@ -201,7 +201,8 @@ func lintPlaceholders(params value.Value) (problems []schema.Problem) {
 	return problems
 }
 
-// lintUnusedPath finds what path gives and the URL, with the path of the operation where there is one, has no place for.
+// lintUnusedPath finds members of path for which the URL, with the path of the operation if there is one, has no
+// place.
 func lintUnusedPath(params value.Value, op *openapi.Operation) (problems []schema.Problem) {
 	given, hasURL := params.Get("url")
 	target, isText := given.Str()
@@ -223,8 +224,8 @@ func lintUnusedPath(params value.Value, op *openapi.Operation) (problems []schem
 	return problems
 }
 
-// findLinted returns the operation that the parameters name, or what is wrong with it and its document. It returns neither
-// where that is not known.
+// findLinted returns the operation that the parameters name, or the problems of it and its document. It returns
+// neither if that is not known.
 func findLinted(params value.Value, env calls.LintEnv) (*openapi.Operation, []schema.Problem) {
 	doc, _ := params.Get("openapi")
 	file, isFile := doc.Str()
@@ -252,7 +253,7 @@ func findLinted(params value.Value, env calls.LintEnv) (*openapi.Operation, []sc
 	keyHeader, isGiven := params.Get("idempotency_header")
 	for _, q := range op.Parameters {
 		if text, _ := keyHeader.Str(); isGiven && (keyHeader.IsNull() || strings.EqualFold(text, q.Name)) {
-			waiveHeader(op, q.Name) // where it is computed, it may be any of them
+			waiveHeader(op, q.Name) // if it is computed, it may be any of them
 		}
 	}
 	return op, nil
@@ -264,7 +265,7 @@ func operationOf(params value.Value) string {
 	return name
 }
 
-// lintArguments holds what is known of path, query, headers and body to the schemas of the operation.
+// lintArguments checks the known parts of path, query, headers and body against the schemas of the operation.
 func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv) []schema.Problem {
 	isKnown := func(pointer string, v value.Value) bool {
 		mayGrow := env.IsOpen && v.Kind() == value.Object // by members that come later
@@ -287,7 +288,7 @@ func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv)
 	if err != nil {
 		return []schema.Problem{calls.ProblemOf("/operation", err)}
 	}
-	for i, p := range problems { // the place is that of the flow's own spelling
+	for i, p := range problems { // the place is in the flow's own spelling
 		for key := range memberOf(params, "headers").Map().All() {
 			if at := "/headers/" + value.Escape(key); strings.EqualFold(at, p.Pointer) {
 				problems[i].Pointer = at
@@ -316,8 +317,8 @@ func hasNull(group value.Value, member string) bool {
 	return isGiven && v.IsNull()
 }
 
-// lintMisspelt warns of parameters of the query that the operation does not have and that are spelt like one that it has. Others
-// may be what the document leaves out, such as a key.
+// lintMisspelt warns of parameters of the query that the operation does not have and that are spelt like one that
+// it has. Others may be missing in the document, for example a key.
 func lintMisspelt(op *openapi.Operation, params value.Value) (problems []schema.Problem) {
 	query, operation := memberOf(params, "query").Map(), operationOf(params)
 	var names []string
@@ -339,8 +340,9 @@ func lintMisspelt(op *openapi.Operation, params value.Value) (problems []schema.
 	return problems
 }
 
-// lintRefused finds what the document describes in a way that is wrong or not supported. It is a warning where the request can go
-// without it, if it may be given, and for what is read otherwise than the document says.
+// lintRefused finds parts that the document describes in a wrong or unsupported way. It is a warning if the
+// request can go without the part, if the part may be given, and for parts that are read otherwise than the
+// document says.
 func lintRefused(op *openapi.Operation, params value.Value, isOpen bool) (problems []schema.Problem) {
 	group := func(name string) *value.Map { return memberOf(params, name).Map() }
 	name := operationOf(params)
@@ -365,11 +367,12 @@ func lintRefused(op *openapi.Operation, params value.Value, isOpen bool) (proble
 	return problems
 }
 
-// groupOf are the parameters under which a request gives those of an operation, by where they are in the request.
+// groupOf are the parameters under which a request gives the operation's parameters, by their place in the
+// request.
 var groupOf = map[string]string{"path": "path", "query": "query", "header": "headers", "body": "body"}
 
-// checkTarget returns an error where no request can go to an operation, for the document leaves
-// open to which server, or what a part of the path is.
+// checkTarget returns an error if no request can go to an operation, because the document leaves the server or a
+// part of the path open.
 func checkTarget(op *openapi.Operation, name string, params value.Value) error {
 	if _, given := params.Get("url"); !given {
 		if err := checkServer(op, name); err != nil {
@@ -402,8 +405,8 @@ func checkTarget(op *openapi.Operation, name string, params value.Value) error {
 	return nil
 }
 
-// documentProblem returns the problem of a document that cannot be used, at the place in its
-// file where that is known.
+// documentProblem returns the problem of a document that cannot be used, at the place in its file if that is
+// known.
 func documentProblem(file string, err error) []schema.Problem {
 	p := calls.ProblemOf("/openapi", err)
 	var fault *yaml.Error

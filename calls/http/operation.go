@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// findOperation returns the operation that the parameters name; nil where they name none.
+// findOperation returns the operation that the parameters name; nil if they name none.
 func (p Params) findOperation(env *calls.Env) (*openapi.Operation, error) {
 	if p.Operation == "" {
 		return nil, nil
@@ -50,8 +50,7 @@ func waiveHeader(op *openapi.Operation, name string) {
 	}
 }
 
-// loadDocument reads a document beside the flow or below. What is wrong in its text is a
-// [*yaml.Error].
+// loadDocument reads a document beside the flow or below. A syntax error in its text is a [*yaml.Error].
 func loadDocument(dir, name string) (value.Value, error) {
 	if strings.Contains(name, "://") {
 		return value.Value{}, calls.Errorf(calls.Invalid, "%s is not a file", name).
@@ -86,10 +85,9 @@ func loadDocument(dir, name string) (value.Value, error) {
 	return doc, nil
 }
 
-// narrowSchema returns the schema of what may still be found out: path, query and body, with
-// an operation as that describes them, and its headers. Where a request goes and how
-// is for whoever writes the flow to say: of the other parameters only those are in
-// it that are given, and url where nothing else names the address.
+// narrowSchema returns the schema of the parameters that may still be found out: path, query and body, with an
+// operation as that describes them, and its headers. The author of the flow decides the address and the method of
+// a request: of the other parameters it has only the given ones, and url if nothing else names the address.
 func narrowSchema(all *schema.Schema, env *calls.Env, params value.Value) (*schema.Schema, error) {
 	var p Params
 	if err := value.Decode(params, &p); err != nil {
@@ -139,12 +137,10 @@ func narrowSchema(all *schema.Schema, env *calls.Env, params value.Value) (*sche
 	return s, nil
 }
 
-// maxDescription is how much of what a document says of an operation a model is shown,
-// in bytes.
+// maxDescription bounds the document's text about an operation that a model is shown, in bytes.
 const maxDescription = 2000
 
-// describeParams returns the document's text about an operation: the summary, then what the
-// description adds to it.
+// describeParams returns the document's text about an operation: the summary, then the rest of the description.
 func describeParams(op *openapi.Operation) string {
 	text := strings.TrimSpace(op.Description)
 	if !strings.HasPrefix(text, strings.TrimSpace(op.Summary)) {
@@ -153,8 +149,8 @@ func describeParams(op *openapi.Operation) string {
 	return value.Truncate(text, maxDescription)
 }
 
-// onlyWith closes the schema of path, query or headers. What is given beside the
-// operation's own parameters, a key for one, stays allowed.
+// onlyWith closes the schema of path, query or headers. Members given beside the operation's own parameters, for
+// example a key, stay allowed.
 func onlyWith(s value.Value, name string, given value.Value) value.Value {
 	if name == "body" {
 		return s
@@ -171,9 +167,8 @@ func onlyWith(s value.Value, name string, given value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// withDefaultObjects returns objects that must have certain members a default without any. Where
-// the values of such an object are not known, it starts empty, and people are asked for its
-// members one by one.
+// withDefaultObjects returns objects that must have certain members with an empty default. If the values of such
+// an object are not known, it starts empty, and people are asked for its members one by one.
 func withDefaultObjects(s value.Value) value.Value {
 	if s.Kind() != value.Object {
 		return s
@@ -202,8 +197,8 @@ func memberOf(v value.Value, key string) value.Value {
 	return m
 }
 
-// checkRefused returns an error where the request gives, or needs, what the operation's
-// document describes in a way that is wrong or not supported.
+// checkRefused returns an error if the request gives, or needs, a parameter that the operation's document
+// describes in a wrong or unsupported way.
 func (in Input) checkRefused(op *openapi.Operation) error {
 	for _, q := range op.Refused {
 		if in.has(q) || q.Required {
@@ -229,7 +224,7 @@ func (in Input) has(q openapi.Refused) bool {
 	return !given.IsNull()
 }
 
-// refusal returns the error of a request that gives, or needs, what the document describes wrongly.
+// refusal returns the error of a request that gives, or needs, a parameter that the document describes wrongly.
 func (in Input) refusal(q openapi.Refused) error {
 	return calls.Errorf(calls.Invalid, "the operation %s cannot be used so: %w", in.Operation, q.Err).
 		WithHint("mend the document, or leave out what it describes wrongly")
@@ -263,8 +258,8 @@ func (in Input) checkParams(op *openapi.Operation) error {
 	return nil
 }
 
-// findMisfits returns what of path, query, headers and body does not fit the schemas of the operation, or is
-// missing. The error is of schemas that cannot be used.
+// findMisfits returns the parts of path, query, headers and body that do not fit the schemas of the operation, or
+// are missing. The error is about schemas that cannot be used.
 func (in Input) findMisfits(op *openapi.Operation) (schema.Problems, error) {
 	s, err := schema.Parse(op.Arguments())
 	if err != nil {
@@ -279,7 +274,7 @@ func (in Input) findMisfits(op *openapi.Operation) (schema.Problems, error) {
 		for _, q := range op.Parameters {
 			needed = needed || q.In == group.in
 		}
-		if group.m != nil || needed { // {} says more precisely what is missing
+		if group.m != nil || needed { // {} shows more precisely which member is missing
 			given.Set(group.name, value.OfMap(withoutNulls(op, group.in, withSpelling(op, group.in, group.m))))
 		}
 	}
@@ -289,7 +284,7 @@ func (in Input) findMisfits(op *openapi.Operation) (schema.Problems, error) {
 	return s.Check(value.OfMap(given)), nil
 }
 
-// withSpelling returns headers, whose case does not matter, the names of the operation.
+// withSpelling returns headers, whose case does not matter, under the operation's names.
 func withSpelling(op *openapi.Operation, group string, m *value.Map) *value.Map {
 	if group != "header" {
 		return m

@@ -144,7 +144,7 @@ Content-Type: application/ld+json
 	}
 }
 
-// TestPartsOfHeader: the type of a form in parts names its boundary, whoever says the type.
+// TestPartsOfHeader: the type of a form in parts names its boundary, wherever the type comes from.
 func TestPartsOfHeader(t *testing.T) {
 	e := env(t, nil)
 	for header, want := range map[string]string{
@@ -172,7 +172,7 @@ func TestPartsOfHeader(t *testing.T) {
 	}
 }
 
-// TestRefusedParameter: what the document describes wrongly cannot be given; the rest can.
+// TestRefusedParameter: a parameter that the document describes wrongly cannot be given; the rest can.
 func TestRefusedParameter(t *testing.T) {
 	e := env(t, nil)
 	doc := `{"openapi": "3.1.0", "servers": [{"url": "https://api.test"}], "paths": {"/x": {"get": {"operationId": "x", "parameters": [
@@ -186,7 +186,7 @@ func TestRefusedParameter(t *testing.T) {
 	if got, err := sent(t, e, "{openapi: api.json, operation: x, query: {good: 1}}"); err != nil || !strings.HasPrefix(got, "GET https://api.test/x?good=1") {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if len(told) != 1 || !strings.Contains(told[0].Text, "nowhere") { // what it is, and whether it is missing, is unknown
+	if len(told) != 1 || !strings.Contains(told[0].Text, "nowhere") { // neither its type nor whether it is missing is known
 		t.Errorf("got the warnings %v", told)
 	}
 	for query, want := range map[string]string{"{bad: x}": "minLength", "{good: x}": "/query/good"} {
@@ -196,8 +196,8 @@ func TestRefusedParameter(t *testing.T) {
 	}
 }
 
-// TestDraft2020: a document of OpenAPI 3.1 is of draft 2020-12, for requests and for what may
-// be found out.
+// TestDraft2020: a document of OpenAPI 3.1 is read as draft 2020-12, for requests and for parameters that may be
+// found out.
 func TestDraft2020(t *testing.T) {
 	e := env(t, nil)
 	doc := `openapi: 3.1.0
@@ -222,8 +222,8 @@ paths: {/x: {post: {operationId: x, requestBody: {content: {application/json: {s
 	}
 }
 
-// TestLintRefused: lint reports what the document describes wrongly; as a warning where the
-// request can go without it.
+// TestLintRefused: lint reports parameters that the document describes wrongly; as a warning if the request can go
+// without it.
 func TestLintRefused(t *testing.T) {
 	dir := t.TempDir()
 	doc := `openapi: 3.1.0
@@ -261,7 +261,7 @@ paths:
 	}
 }
 
-// warnings are what a run told.
+// warnings are the warnings of a run.
 type warnings []calls.Warning
 
 func (w *warnings) Warn(told calls.Warning) { *w = append(*w, told) }
@@ -387,7 +387,7 @@ paths: {/up: {post: {operationId: up, consumes: [application/x-www-form-urlencod
 	}
 }
 
-// TestLintArguments: what is known of the arguments is held to the operation before anything runs; what comes later is not.
+// TestLintArguments: known arguments are checked against the operation before anything runs; later ones are not.
 func TestLintArguments(t *testing.T) {
 	dir := t.TempDir()
 	doc := `openapi: 3.1.0

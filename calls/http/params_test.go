@@ -166,8 +166,7 @@ components:
 	}
 }
 
-// What the document says of the operation is what tells a model what the parameters
-// are for.
+// The document's text about the operation explains the parameters to a model.
 func TestParamsForSaysWhatFor(t *testing.T) {
 	e, long := env(t, nil), strings.Repeat("好 ", 2000)
 	for texts, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls/http/openapi"
 )
 
-// newRequest makes the request, of the operation where there is one.
+// newRequest makes the request, with the operation if there is one.
 func (in Input) newRequest(ctx context.Context, op *openapi.Operation) (*http.Request, error) {
 	method, contentType := in.Method, ""
 	if op != nil {
@@ -100,8 +100,7 @@ func (in Input) targetURL(op *openapi.Operation) (*url.URL, error) {
 	return u, nil
 }
 
-// checkServer returns an error where the document does not say to which server the operation
-// with that name goes.
+// checkServer returns an error if the document does not name the server of the operation with that name.
 func checkServer(op *openapi.Operation, name string) error {
 	if strings.ContainsAny(op.Server, "{}") {
 		return calls.Errorf(calls.Invalid, "the server %s of the OpenAPI document has a {name} that no variable with a default fills in", op.Server).

@@ -59,8 +59,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// Whatever a value is, it stays in its place: the host, the other segments and the
-// other parameters are those of the flow.
+// Any value stays in its place: the host, the other segments and the other parameters come from the flow.
 func TestValuesStayInPlace(t *testing.T) {
 	e := env(t, nil)
 	rapid.Check(t, func(rt *rapid.T) {

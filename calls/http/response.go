@@ -17,8 +17,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// sendError classifies what went wrong on the way. The URL, which may hold secrets, is
-// not told.
+// sendError classifies an error of sending. It does not show the URL, which may hold secrets.
 func sendError(ctx context.Context, what string, timeout time.Duration, err error) error {
 	var own *calls.Error
 	var located *url.Error
@@ -47,8 +46,7 @@ func readBody(body io.Reader, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// parseBody reads a body: JSON where the content type is that of JSON, else text. Either may be
-// in any charset.
+// parseBody reads a body: JSON if the content type says so, else text. Either may be in any charset.
 func parseBody(data []byte, header http.Header) (value.Value, error) {
 	if len(data) == 0 {
 		return value.Value{}, nil
@@ -78,12 +76,12 @@ func parseBody(data []byte, header http.Header) (value.Value, error) {
 	return value.OfString(string(data)), nil
 }
 
-// saysCharset is how HTML and XML say at their beginning what they are written in.
+// saysCharset matches the declaration of a charset at the beginning of HTML and XML.
 var saysCharset = regexp.MustCompile(`(?i)^[^<]{0,64}<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)|<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)`)
 
-// ownCharset returns the charset that a document names itself; "" where it names none.
+// ownCharset returns the charset that a document names itself; "" if it names none.
 func ownCharset(data []byte) string {
-	const head = 1024 // where browsers look for it
+	const head = 1024 // browsers look for it there
 	m := saysCharset.FindSubmatch(data[:min(len(data), head)])
 	if m == nil {
 		return ""

@@ -22,8 +22,7 @@ var temporary = []int{
 // maxBodyLine is how much of an error's body the message shows, in characters.
 const maxBodyLine = 200
 
-// badStatus returns the error of a status that is not accepted. body is what could be read
-// of the answer.
+// badStatus returns the error of a status that is not accepted. body is the part of the answer that could be read.
 func badStatus(ctx context.Context, what string, resp *http.Response, body []byte) error {
 	message := fmt.Sprintf("%s: HTTP %d %s", what, resp.StatusCode, http.StatusText(resp.StatusCode))
 	if line := firstLine(ctx, body, resp.Header); line != "" {

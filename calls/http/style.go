@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// parameterTexts writes a scalar, a list of scalars or, where the operation has objects, an
-// object in the simple style; none for null.
+// parameterTexts writes a scalar, a list of scalars or, if the operation has objects, an object in the simple
+// style; none for null.
 func parameterTexts(v value.Value, p *openapi.Parameter) (list []string, ok bool) {
 	isJSON := p != nil && p.JSON
 	if isJSON && !v.IsNull() {
@@ -95,8 +95,8 @@ func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []strin
 	return pairs, ok
 }
 
-// separatorOf returns what stands between the values of a list that is one parameter. It
-// is not escaped like a comma inside a value.
+// separatorOf returns the separator of the values in a list that is one parameter. It is not escaped like a comma
+// inside a value.
 func separatorOf(style string) string {
 	switch style {
 	case "spaceDelimited":
@@ -107,8 +107,8 @@ func separatorOf(style string) string {
 	return ","
 }
 
-// escapeButReserved escapes a text for the query and leaves what RFC 3986 reserves, but for
-// what would end the value or be read as something else: & # + and %.
+// escapeButReserved escapes a text for the query and leaves the reserved characters of RFC 3986, except characters
+// that would end the value or be read as something else: & # + and %.
 func escapeButReserved(text string) string {
 	const kept = ":/?[]@!$'()*,;="
 	var b strings.Builder
@@ -122,8 +122,7 @@ func escapeButReserved(text string) string {
 	return b.String()
 }
 
-// findParameter returns the operation's own description of a parameter; nil where there is
-// none.
+// findParameter returns the operation's own description of a parameter; nil if there is none.
 func findParameter(op *openapi.Operation, in, name string) *openapi.Parameter {
 	if op == nil {
 		return nil

@@ -1,9 +1,9 @@
-// Package guard makes HTTP clients that reach the hosts of the public Internet, and
-// of the others only those that are allowed.
+// Package guard makes HTTP clients that reach the hosts of the public Internet, and of the others only the allowed
+// ones. For example, a client may reach example.com, but 127.0.0.1:8080 only if the settings allow it.
 //
-// What counts is the address that is dialled, after the name was resolved: a name
-// that suddenly resolves to a private address does not get through, and neither does
-// a redirect. Proxies are not used: behind one, addresses cannot be checked.
+// It checks the address that is dialled, after the name was resolved: a name that suddenly resolves to a private
+// address does not get through, and neither does a redirect. Proxies are not used: behind one, addresses cannot be
+// checked.
 package guard
 
 import (
@@ -123,7 +123,7 @@ func (g *guard) checkAddress(host, resolved string) error {
 
 // rule is one allowed host.
 type rule struct {
-	name   string // "" where network counts
+	name   string // "" if network counts
 	below  bool   // all names that end in .name
 	prefix netip.Prefix
 	port   string // "" is any

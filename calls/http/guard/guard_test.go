@@ -83,7 +83,7 @@ func TestAllow(t *testing.T) {
 		{[]string{"127.0.0.0/8:" + port}, server.URL, true},
 		{[]string{"::ffff:127.0.0.1"}, server.URL, true},
 		{[]string{"[::1]:*", "10.0.0.0/8"}, server.URL, false},
-		{[]string{"127.0.0.1:*"}, byName, true}, // the name resolves to what is allowed
+		{[]string{"127.0.0.1:*"}, byName, true}, // the name resolves to an allowed address
 		{[]string{"LOCALHOST."}, byName, true},
 		{[]string{"localhost"}, server.URL, false},
 		{[]string{"*.localhost"}, byName, false},
@@ -109,7 +109,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// A proxy of the environment would hide where requests go.
+// A proxy of the environment would hide the targets of requests.
 func TestNoProxy(t *testing.T) {
 	proxy := httptest.NewServer(http.NotFoundHandler())
 	defer proxy.Close()
@@ -128,7 +128,7 @@ func TestWrongPatterns(t *testing.T) {
 }
 
 func TestNamesBelow(t *testing.T) {
-	// Nothing answers there; what matters is who says no.
+	// No server answers there; the test is about which part refuses.
 	for target, refused := range map[string]bool{"http://a.localhost:1": false, "http://localhost:1": true} {
 		_, err := get(t, client(t, "*.localhost"), target)
 		if got := calls.KindOf(err) == calls.Invalid; err == nil || got != refused {

@@ -2,9 +2,8 @@ package guard
 
 import "net/netip"
 
-// Public reports whether an address belongs to the public Internet: it is not one of the
-// special-purpose ones that IANA lists (RFC 6890 and later), neither as itself nor
-// inside an IPv6 address that stands for an IPv4 one.
+// Public reports whether an address belongs to the public Internet: it is not one of the special-purpose ones that
+// IANA lists (RFC 6890 and later), neither as itself nor inside an IPv6 address that maps an IPv4 one.
 func Public(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	if inside, ok := embeddedIPv4(addr); ok {
@@ -40,7 +39,7 @@ func special4() []string {
 		"10.0.0.0/8",       // private
 		"100.64.0.0/10",    // carriers' address sharing
 		"127.0.0.0/8",      // loopback
-		"169.254.0.0/16",   // link-local, where clouds keep their metadata
+		"169.254.0.0/16",   // link-local, used by clouds for their metadata
 		"168.63.129.16/32", // a cloud's metadata under a public address
 		"172.16.0.0/12",    // private
 		"192.0.0.0/24",     // protocol assignments

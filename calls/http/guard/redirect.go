@@ -11,9 +11,8 @@ import (
 // maxRedirects is how many redirects are followed.
 const maxRedirects = 5
 
-// checkRedirect lets a redirect to another origin go without what was meant for the
-// first one: all headers but those that describe the request go away, a body does
-// not go there at all.
+// checkRedirect removes data for the first origin from a redirect to another origin: all headers except those that
+// describe the request are dropped, and a body is not sent there at all.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return calls.Errorf(calls.Invalid, "%s redirects more than %d times", via[0].URL.Host, maxRedirects)

@@ -36,7 +36,7 @@ func Bundle(doc value.Value, read func(name string) (value.Value, error)) value.
 // bundler makes one bundled document.
 type bundler struct {
 	read func(name string) (value.Value, error)
-	// members are those of files by the paths of the files; "" for a file that cannot be read.
+	// members are the members of files by the paths of the files; "" for a file that cannot be read.
 	members map[string]string
 	files   *value.Map
 	places  []bundledFile // of files, in their order

@@ -8,11 +8,11 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// dialect is what the keywords of a schema mean. What [Find] makes of a document of
-// OpenAPI 3.0 is of draft 7, of one of 3.1 of draft 2020-12.
+// dialect is the meaning of a schema's keywords. [Find] makes schemas of draft 7 from a document of OpenAPI 3.0,
+// and of draft 2020-12 from one of 3.1.
 type dialect int
 
-// From the oldest to the newest; those of drafts are the numbers of [schema.DraftOf].
+// From the oldest to the newest; drafts have the numbers of [schema.DraftOf].
 const (
 	draft4    dialect = 4
 	openAPI30 dialect = 5
@@ -33,14 +33,14 @@ func dialectOf(name string) (dialect, error) {
 	return 0, wording.Errorf("the dialect %q is not supported (use a draft of JSON Schema, such as %s)", name, schema.LatestDraft)
 }
 
-// hasKeyword reports whether a keyword means something in a dialect. What OpenAPI 3.0 does not
-// have stays, as a keyword of draft 7.
+// hasKeyword reports whether a keyword means something in a dialect. A keyword that OpenAPI 3.0 does not have
+// stays, as a keyword of draft 7.
 func (d dialect) hasKeyword(key string) bool {
 	return d == openAPI30 || schema.HasKeyword(int(d), key)
 }
 
-// upgrade rewrites the keywords of an older dialect as draft 2020-12 has them; those of OpenAPI
-// 3.0, as draft 7 has them. out is what s, a schema of the dialect, has become so far.
+// upgrade rewrites the keywords of an older dialect as draft 2020-12 has them; keywords of OpenAPI 3.0, as draft 7
+// has them. out is the schema made from s, a schema of the dialect, so far.
 func (d dialect) upgrade(s value.Value, out *value.Map) error {
 	switch d {
 	case draft4:

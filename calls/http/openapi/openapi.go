@@ -1,5 +1,5 @@
-// Package openapi reads one operation of an OpenAPI 3.0 or 3.1 document, or one of Swagger
-// 2.0: where it goes, what parameters and what body it takes, as JSON Schemas.
+// Package openapi reads one operation of an OpenAPI 3.0 or 3.1 document, or one of Swagger 2.0: its address, its
+// parameters and its body, as JSON Schemas. For example, GET /pets/{id} has the required path parameter id.
 package openapi
 
 import (
@@ -13,31 +13,30 @@ import (
 
 // Operation is one thing that an API does. [Find] makes it; it does not change.
 type Operation struct {
-	// ID is the operationId; "" where the document has none.
+	// ID is the operationId; "" if the document has none.
 	ID string
 	// Method is in capitals, Path has its {placeholders}.
 	Method, Path string
 	// Server is the URL that Path is appended to, with its variables filled in; it
 	// may be relative, or "", or have a {name} that no variable sets.
 	Server string
-	// Summary is what it does, Description the long form of it, often in Markdown; ""
-	// where the document does not.
+	// Summary is the document's short description, Description the long one, often in Markdown; "" if it has none.
 	Summary, Description string
-	// Parameters are those of path, query and header. Headers that the protocol
-	// itself knows (Accept, Content-Type, Authorization) are not among them.
+	// Parameters are the parameters of path, query and header. Headers that the protocol itself knows (Accept,
+	// Content-Type, Authorization) are not among them.
 	Parameters []Parameter
 	// Cookies are the names of required cookies.
 	Cookies []string
-	// Body is nil where the operation takes none.
+	// Body is nil if the operation has none.
 	Body *Body
 	// Refused are the parameters that cannot be given, for the document describes them in
 	// a way that is wrong or not supported.
 	Refused []Refused
-	// Warnings are what of the document is read otherwise than it says, or not at all, although the operation can be called.
+	// Warnings lists parts of the document that were ignored or reinterpreted; the operation still works.
 	Warnings []error
 	// definitions are the schemas that those above refer to.
 	definitions *value.Map
-	// draft is the $schema of all of them; "" for that of a schema without.
+	// draft is the $schema of all of them; "" for a schema without.
 	draft string
 }
 
@@ -55,7 +54,7 @@ type Parameter struct {
 	Reserved bool
 	// JSON reports whether the value is written as JSON text.
 	JSON bool
-	// Schema is that of the value, with its description.
+	// Schema is the schema of the value, with its description.
 	Schema value.Value
 }
 
@@ -75,8 +74,7 @@ type Body struct {
 
 // Refused is a parameter that cannot be given, or the body.
 type Refused struct {
-	// Name is that of the parameter; In is path, query, header or body, or "" where not
-	// even that is known.
+	// Name is the name of the parameter; In is path, query, header or body, or "" if not even that is known.
 	Name, In string
 	Required bool
 	// Err is why.
@@ -85,8 +83,8 @@ type Refused struct {
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// Find reads the operation of a document that name names: its operationId, or
-// METHOD /path. The error names what is there instead.
+// Find reads the operation of a document by its name: its operationId, or METHOD /path. The error lists the
+// operations that exist.
 func Find(doc value.Value, name string) (*Operation, error) {
 	r, err := newReader(doc)
 	if err != nil {
@@ -188,7 +186,7 @@ func (r *reader) readOperation(method, path string, item, op value.Value) (*Oper
 	return o, nil
 }
 
-// readOpenAPI reads where an operation of OpenAPI 3 goes and what it takes.
+// readOpenAPI reads the address and the parameters of an operation of OpenAPI 3.
 func (r *reader) readOpenAPI(o *Operation, item, op value.Value) {
 	for _, level := range []value.Value{op, item, r.doc} {
 		if servers, _ := level.Get("servers"); len(servers.List()) > 0 {
@@ -229,7 +227,7 @@ func serverURL(s value.Value) string {
 	return url
 }
 
-// readParameters reads those of the path, and those of the operation, which win.
+// readParameters reads the parameters of the path and of the operation, which win.
 func (r *reader) readParameters(o *Operation, item, op value.Value) {
 	for _, level := range []value.Value{item, op} {
 		list, _ := level.Get("parameters")
@@ -319,8 +317,8 @@ const (
 	unsendable
 )
 
-// readBody reads the body of the first kind that can be sent: JSON, a form, a form with
-// files, a text. With an error it has what is known of it.
+// readBody reads the body of the first kind that can be sent: JSON, a form, a form with files, a text. With an
+// error it returns the known parts.
 func (r *reader) readBody(given value.Value) (*Body, error) {
 	given, err := r.followRef(given)
 	if err != nil {
@@ -354,7 +352,7 @@ func (r *reader) readBody(given value.Value) (*Body, error) {
 	return b, nil
 }
 
-// readEncoding reads which members of a form are files, and of what type its members are.
+// readEncoding finds the members of a form that are files, and the types of its members.
 func (r *reader) readEncoding(b *Body, s, media value.Value) {
 	s, err := r.followRef(s)
 	if err != nil {
@@ -421,7 +419,7 @@ func withDescription(s value.Value, text string) value.Value {
 	if _, has := s.Get("description"); has || text == "" || s.Kind() != value.Object {
 		return s
 	}
-	if _, refers := s.Get("$ref"); refers { // in draft 7, $ref hides what is beside it
+	if _, refers := s.Get("$ref"); refers { // in draft 7, $ref hides its neighbours
 		return value.OfMap(value.Pairs("allOf", []value.Value{s}, "description", text))
 	}
 	m := s.Map().Clone()
@@ -429,9 +427,8 @@ func withDescription(s value.Value, text string) value.Value {
 	return value.OfMap(m)
 }
 
-// Arguments returns the schema of an object {path, query, headers, body} of what the
-// operation takes. It is closed neither for query nor for headers: keys of an API
-// travel there that no operation names.
+// Arguments returns the schema of an object {path, query, headers, body} with the operation's parameters. It is
+// closed neither for query nor for headers: keys of an API are sent there that no operation names.
 func (o *Operation) Arguments() value.Value {
 	properties, required := value.NewMap(4), []string{}
 	add := func(name string, s value.Value, needed bool) {

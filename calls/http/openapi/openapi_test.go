@@ -147,7 +147,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// TestSwagger: a document of Swagger 2.0 is read as what it means in OpenAPI 3.
+// TestSwagger: a document of Swagger 2.0 is read with its meaning in OpenAPI 3.
 func TestSwagger(t *testing.T) {
 	const head = "swagger: '2.0'\ninfo: {title: pets, version: '1'}\n"
 	const doc = head + `
@@ -281,7 +281,7 @@ paths:
 	}
 }
 
-// TestBodiesOfSwagger: what makes the body of an operation of Swagger 2.0, and in which form it is sent.
+// TestBodiesOfSwagger: the parts of an operation's body in Swagger 2.0, and the form in which it is sent.
 func TestBodiesOfSwagger(t *testing.T) {
 	const name = "{name: name, in: body, required: true, schema: {type: string, x-nullable: true}}"
 	list := func(format string) string {
@@ -413,7 +413,7 @@ two: {"A b": {type: boolean}, "x/y": {type: [string, "null"]}}
 	}
 }
 
-// TestDialects: the keywords of a schema mean what its document, or its own $schema, says.
+// TestDialects: a document, or a schema's own $schema, decides what the keywords of the schema mean.
 func TestDialects(t *testing.T) {
 	doc := func(head, body string) string {
 		return head + "\npaths: {/x: {post: {operationId: x, requestBody: {content: {application/json: {schema: " + body + "}}}}}}\n" +
@@ -489,7 +489,7 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// TestRefused: what one parameter refers to wrongly leaves the others as they are.
+// TestRefused: a wrong reference of one parameter leaves the others as they are.
 func TestRefused(t *testing.T) {
 	op := find(t, `openapi: 3.1.0
 paths:
@@ -535,8 +535,7 @@ s:
 	}
 }
 
-// TestPlacesOfRefused: what is wrong is reported at its place in the document, not in what is
-// made of it.
+// TestPlacesOfRefused: a fault is reported at its place in the document, not in the schema made from it.
 func TestPlacesOfRefused(t *testing.T) {
 	op := find(t, `openapi: 3.1.0
 paths:

@@ -21,20 +21,20 @@ const (
 // reader reads one operation of a document.
 type reader struct {
 	doc value.Value
-	// isOpenAPI30 reports whether the document is of 3.0, whose words differ from JSON Schema's.
+	// isOpenAPI30 reports whether the document is OpenAPI 3.0, whose keywords differ from JSON Schema's.
 	isOpenAPI30 bool
-	// isSwagger reports whether it is of Swagger 2.0, whose schemas are read as those of 3.0.
+	// isSwagger reports whether it is Swagger 2.0, whose schemas are read like OpenAPI 3.0's.
 	isSwagger bool
 	// foreign are the patterns that cannot be checked here.
 	foreign []string
-	// dialect is that of the schema that is read.
+	// dialect is the dialect of the schema being read.
 	dialect dialect
 	// names are the definitions by the references that they were found by.
 	names       map[string]string
 	definitions *value.Map
 }
 
-// draft returns the $schema of what is made of the document's schemas; "" for draft 7.
+// draft returns the $schema of the schemas made from the document's; "" for draft 7.
 func (r *reader) draft() string {
 	if r.isOpenAPI30 {
 		return ""
@@ -42,8 +42,8 @@ func (r *reader) draft() string {
 	return schema.LatestDraft
 }
 
-// readChecked is readSchema for one that must be right by itself: a wrong keyword in it, or
-// in what it refers to, is an error.
+// readChecked is readSchema for a schema that must be right by itself: a wrong keyword in it, or in a schema that
+// it refers to, is an error.
 func (r *reader) readChecked(s value.Value) (value.Value, error) {
 	var err error
 	r.dialect, err = r.dialectWithin("")
@@ -70,8 +70,8 @@ func (r *reader) readChecked(s value.Value) (value.Value, error) {
 	return out, err
 }
 
-// writtenPlace returns the place of the document that a pointer of what readChecked makes stands
-// for: below a schema itself, its pointer in that; below a definition, that in the document.
+// writtenPlace converts a pointer into the result of readChecked to a pointer into the document: below a schema
+// itself, its pointer in that; below a definition, the definition's in the document.
 func (r *reader) writtenPlace(pointer string) string {
 	if below, isOwn := strings.CutPrefix(pointer, "/allOf/0"); isOwn {
 		return below
@@ -117,7 +117,7 @@ func (r *reader) addUsed(used *value.Map, s value.Value) {
 
 const definitionsPrefix = "#/definitions/"
 
-// followRef goes after references to what they name.
+// followRef replaces a reference with its target, repeatedly.
 func (r *reader) followRef(v value.Value) (value.Value, error) {
 	for range 16 {
 		ref := stringMember(v, "$ref")
@@ -133,7 +133,7 @@ func (r *reader) followRef(v value.Value) (value.Value, error) {
 	return value.Value{}, wording.Errorf("references lead in a circle")
 }
 
-// resolveRef returns what a reference names.
+// resolveRef returns the target of a reference.
 func (r *reader) resolveRef(ref string) (value.Value, error) {
 	if !strings.HasPrefix(ref, "#") {
 		return value.Value{}, wording.Errorf("the reference %q is not read: it must name a file beside the document or below, in JSON or YAML", ref)
@@ -154,8 +154,7 @@ func pointerOf(ref string) string {
 	return fragment
 }
 
-// readSchema makes a schema of one of the document. What it refers to goes into the
-// definitions.
+// readSchema converts a schema of the document. The targets of its references go into the definitions.
 func (r *reader) readSchema(s value.Value, depth int) (value.Value, error) {
 	switch {
 	case depth > maxDepth:
@@ -188,8 +187,8 @@ func (r *reader) readSchema(s value.Value, depth int) (value.Value, error) {
 	return r.readKeywords(s, out, depth)
 }
 
-// readKeywords adds to out what the keywords of a schema become, but for its reference. What is
-// no keyword of the dialect has no effect, and would have one in draft 2020-12: it is left out.
+// readKeywords adds to out the converted keywords of a schema, except its reference. A keyword that the dialect
+// does not have is left out: it has no effect there, but would have one in draft 2020-12.
 func (r *reader) readKeywords(s value.Value, out *value.Map, depth int) (value.Value, error) {
 	for key, member := range s.Map().All() {
 		if !r.dialect.hasKeyword(key) {
@@ -207,7 +206,7 @@ func (r *reader) readKeywords(s value.Value, out *value.Map, depth int) (value.V
 	return value.OfMap(out), r.dialect.upgrade(s, out)
 }
 
-// readKeyword converts what stands under one keyword; null leaves it out.
+// readKeyword converts the value of one keyword; null leaves it out.
 func (r *reader) readKeyword(key string, v value.Value, depth int) (value.Value, error) {
 	switch key {
 	case "properties", "patternProperties", "dependentSchemas":
@@ -257,7 +256,7 @@ func (r *reader) readDependencies(v value.Value, depth int) (value.Value, error)
 	return value.OfMap(m), nil
 }
 
-// readMembers reads schemas by name. What is not an object stays, for it to be refused.
+// readMembers reads schemas by name. A value that is not an object stays, and is refused later.
 func (r *reader) readMembers(v value.Value, depth int) (value.Value, error) {
 	if v.Kind() != value.Object {
 		return v, nil
@@ -273,7 +272,7 @@ func (r *reader) readMembers(v value.Value, depth int) (value.Value, error) {
 	return value.OfMap(m), nil
 }
 
-// readList reads a list of schemas. What is not a list stays, for it to be refused.
+// readList reads a list of schemas. A value that is not a list stays, and is refused later.
 func (r *reader) readList(v value.Value, depth int) (value.Value, error) {
 	if v.Kind() != value.List {
 		return v, nil
@@ -332,7 +331,7 @@ func (r *reader) readTarget(ref string, target value.Value) (value.Value, error)
 	return r.readSchema(target, 0)
 }
 
-// forRequests takes out what only answers have.
+// forRequests takes out members that only answers have.
 func forRequests(s value.Value, out *value.Map) {
 	properties, _ := out.Get("properties")
 	var writable *value.Map
@@ -365,10 +364,9 @@ func forRequests(s value.Value, out *value.Map) {
 	}
 }
 
-// dialectWithin returns the dialect of a part of the document: that of the schema around it
-// that names one, or else that of the document, which is 2020-12 where it names none or an
-// unknown one. pointer is that of the part. A $schema of the document itself is not read: it
-// names the schema of OpenAPI documents, for editors.
+// dialectWithin returns the dialect of a part of the document at a pointer: from the nearest schema around it that
+// names one, or else from the document. It is 2020-12 if the document names none or an unknown one. A $schema of
+// the document itself is not read: it names the schema of OpenAPI documents, for editors.
 func (r *reader) dialectWithin(pointer string) (dialect, error) {
 	if r.isOpenAPI30 {
 		return openAPI30, nil

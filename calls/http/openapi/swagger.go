@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// isSwagger2 reports whether a document is of Swagger 2.0, whose version is often written without quotes.
+// isSwagger2 reports whether a document is of Swagger 2.0; its version is often written without quotes.
 func isSwagger2(doc value.Value) bool {
 	version, _ := doc.Get("swagger")
 	text, _ := version.Str()
@@ -17,8 +17,8 @@ func isSwagger2(doc value.Value) bool {
 	return text == "2.0" || isNumber && number == 2
 }
 
-// readSwagger reads where an operation of Swagger 2.0 goes and what it takes. Its schemas are read where they stand: they are nearly
-// those of OpenAPI 3.0.
+// readSwagger reads the address and the parameters of an operation of Swagger 2.0. Its schemas are read in place:
+// they are nearly schemas of OpenAPI 3.0.
 func (r *reader) readSwagger(o *Operation, item, op value.Value) {
 	o.Server = r.hostURL(op)
 	var body swaggerBody
@@ -37,7 +37,7 @@ func (r *reader) readSwagger(o *Operation, item, op value.Value) {
 				o.replaceParameter(i, p, err)
 			}
 		}
-		if len(bodies) > 0 { // that of the operation stands for that of the path
+		if len(bodies) > 0 { // the operation's body replaces the path's
 			body.bodies = bodies
 		}
 	}
@@ -56,7 +56,7 @@ func (r *reader) readSwagger(o *Operation, item, op value.Value) {
 	o.setBody(r.readBody(given))
 }
 
-// hostURL returns the URL that the paths of an operation are appended to; relative where the document names no host.
+// hostURL returns the URL that the paths of an operation are appended to; relative if the document names no host.
 func (r *reader) hostURL(op value.Value) string {
 	host, base := stringMember(r.doc, "host"), stringMember(r.doc, "basePath")
 	if host == "" {
@@ -73,8 +73,8 @@ func (r *reader) hostURL(op value.Value) string {
 	return scheme + "://" + host + strings.TrimSuffix(base, "/")
 }
 
-// upgradeParameter returns a parameter of Swagger 2.0 that is not in the body as one of OpenAPI 3.0. A collectionFormat stays where the
-// lists cannot be written in it.
+// upgradeParameter returns a parameter of Swagger 2.0 that is not in the body as one of OpenAPI 3.0. A
+// collectionFormat stays if lists cannot be written in it.
 func upgradeParameter(given value.Value) value.Value {
 	p := value.NewMap(5)
 	for _, key := range []string{"name", "in", "description", "required"} {
@@ -101,7 +101,7 @@ func upgradeParameter(given value.Value) value.Value {
 // listStyles are the styles of OpenAPI 3.0 for the collectionFormats of lists in a query or a form.
 var listStyles = map[string]string{"csv": "form", "multi": "form", "ssv": "spaceDelimited", "pipes": "pipeDelimited"}
 
-// schemaOfParameter returns the schema of a parameter of Swagger 2.0, whose keywords stand beside its name.
+// schemaOfParameter returns the schema of a parameter of Swagger 2.0, whose keywords are written beside its name.
 func schemaOfParameter(given value.Value) value.Value {
 	if own, has := given.Get("schema"); has {
 		return own
@@ -155,7 +155,7 @@ func (b *swaggerBody) upgradeBody(consumes value.Value) (body value.Value, err e
 	return value.OfMap(out), err
 }
 
-// readConsumes reads a list of media types; JSON is what there is without one.
+// readConsumes reads a list of media types; without one it is JSON.
 func readConsumes(consumes value.Value) (kinds []string, err error) {
 	list := consumes.List()
 	if _, isText := consumes.Str(); isText {
@@ -174,7 +174,7 @@ func readConsumes(consumes value.Value) (kinds []string, err error) {
 // maxQuoted is how many characters of a document a message quotes.
 const maxQuoted = 60
 
-// kindsOfForm returns those of the media types that a form can have. Only one of them can hold files.
+// kindsOfForm returns the media types that a form can have. Only one of them can hold files.
 func (b *swaggerBody) kindsOfForm(kinds []string) []string {
 	hasFile := slices.ContainsFunc(b.members, func(p value.Value) bool { return stringMember(p, "type") == "file" })
 	forms := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return rankOf(kind) != rankForm && rankOf(kind) != rankMultipart })
