@@ -183,7 +183,7 @@ soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
 
 cover: ## Run the tests and hold the coverage of the trees that must be covered
 	@mkdir -p bin
-	go test $(TESTFLAGS) -covermode atomic -coverprofile bin/cover.out \
+	go test $(TESTFLAGS) -covermode set -coverprofile bin/cover.out \
 		-coverpkg "$$(echo $(COVERED:%=./%/...) | tr ' ' ,)" ./...
 	@awk -v module=$(MODULE) -v trees='$(COVERED)' -v min=$(COVER_MIN) -f test/cover.awk bin/cover.out
 
