@@ -12,9 +12,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// BenchmarkConstruct puts 200 presets and a world book whose entries are all
-// conditional into a long chat, parameters and output included. The ratio is
-// against what the Python original was measured to take for these sizes.
+// BenchmarkConstruct puts 200 presets and a world book of conditional entries into a long chat, parameters
+// and output included. The ratio compares with the measured time of the Python original for these sizes.
 func BenchmarkConstruct(b *testing.B) {
 	for _, size := range []struct {
 		messages, entries int

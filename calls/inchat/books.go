@@ -15,11 +15,10 @@ import (
 type book struct {
 	name    string
 	pointer string // JSON pointer into the parameters
-	// scanDepth is the book's own number of newest messages to search for keys; nil
-	// where it has none.
+	// scanDepth is the book's own number of newest messages to search for keys, or nil.
 	scanDepth *int64
-	// foreign is set for a book of another program's format, whose entries are in only by
-	// their keys: a character card, or a book of RisuAI.
+	// foreign is set for a book in another program's format, whose entries are included only by their keys: a
+	// character card, or a book of RisuAI.
 	foreign bool
 	// format names a format that is not read, for example NovelAI; such a book has no entries.
 	format string
@@ -28,7 +27,7 @@ type book struct {
 	ignored []string
 	// similar counts the entries that similarity could add, which only their keys do here.
 	similar int
-	// wrongDepth is a scan_depth that is not an integer, as JSON; "" where it is one.
+	// wrongDepth is a scan_depth that is not an integer, as JSON, or "".
 	wrongDepth string
 	// unread counts, by field, the entries that are left out because of a field that
 	// is not understood.
@@ -38,7 +37,7 @@ type book struct {
 	keyless int
 }
 
-// placedEntry is an entry of a world book, or what stands in the place of one.
+// placedEntry is an entry of a world book, or a value in place of one.
 type placedEntry struct {
 	v       value.Value
 	pointer string // JSON pointer into the parameters
@@ -145,8 +144,7 @@ func (r *bookReader) add(v value.Value, pointer string, in *book) {
 	r.entries = append(r.entries, placedEntry{v, pointer, in})
 }
 
-// unreadFormat returns the name of the program whose book it is, if books of that program
-// are not read, and "" otherwise.
+// unreadFormat returns the name of the program of a book, if books of that program are not read, and "" otherwise.
 func unreadFormat(v value.Value) string {
 	if _, ok := v.Get("lorebookVersion"); ok {
 		return "NovelAI"
@@ -163,8 +161,8 @@ func isFormat(v value.Value, field, name string) bool {
 	return given == name
 }
 
-// isCard reports whether an object is a character card, or what is left of one whose
-// character_book is null: it has no entries, and is none.
+// isCard reports whether an object is a character card, or the rest of one whose character_book is null and which
+// therefore has no entries.
 func isCard(v value.Value) bool {
 	if _, has := v.Get("character_book"); has {
 		return true
@@ -173,8 +171,8 @@ func isCard(v value.Value) bool {
 	return strings.HasPrefix(spec, "chara_card")
 }
 
-// countUnread counts what keeps an entry from being evaluated, but for fields that look misspelt,
-// which are told by themselves.
+// countUnread counts the fields that keep an entry from being evaluated, except fields that look misspelt, which
+// are reported separately.
 func (b *book) countUnread(entry *value.Map, unread []wording.Text) {
 	for _, what := range unread {
 		_, isField := entry.Get(what.En)
@@ -212,12 +210,12 @@ func (r *bookReader) newBook(v value.Value, pointer string) *book {
 	return b
 }
 
-// wrongDepthText describes what a wrong scan_depth does.
+// wrongDepthText describes the effect of a wrong scan_depth.
 func (b *book) wrongDepthText() wording.Text {
 	return wording.Say("scan_depth is %s, not an integer: it does nothing", b.wrongDepth)
 }
 
-// notes returns what of the book as a whole is not read or not evaluated.
+// notes returns the parts of the whole book that are not read or not evaluated.
 func (b *book) notes() (notes []wording.Text) {
 	if b.format != "" {
 		return []wording.Text{wording.Say("books of %s are not read, so it has no entries (open it in SillyTavern and export it)", wording.Same(b.format))}
@@ -235,8 +233,8 @@ func (b *book) notes() (notes []wording.Text) {
 	return notes
 }
 
-// unreadText lists the fields that are not evaluated with the number of entries; it is empty
-// where all fields are evaluated.
+// unreadText lists the fields that are not evaluated with the number of entries; it is empty if all fields are
+// evaluated.
 func (b *book) unreadText() wording.Text {
 	fields := make([]wording.Text, 0, len(b.unread))
 	for field, count := range b.unread {

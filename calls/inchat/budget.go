@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/calls/inchat/macro"
 )
 
-// applyBudget counts the tokens of the entries that are in, and leaves out what does
-// not fit the budget; nil means no limit.
+// applyBudget counts the tokens of the included entries, and leaves out entries that do not fit the budget; nil
+// means no limit.
 func (b *builder) applyBudget(ctx context.Context, budget *int) error {
 	in := b.included()
 	for i, c := range in {

@@ -27,10 +27,10 @@ const (
 	codeAlways    = "included"
 )
 
-// candidate is a preset or world-book entry and what has been decided about it.
+// candidate is a preset or world-book entry with the decision about it.
 type candidate struct {
 	kind    string
-	entry   *value.Map // nil for what is not an entry
+	entry   *value.Map // nil for a value that is not an entry
 	name    string
 	index   int // the place among all entries, presets first; breaks ties
 	role    string
@@ -42,11 +42,11 @@ type candidate struct {
 	book    *book      // nil for a preset
 	pointer string     // JSON pointer into the parameters
 	slot    string     // the place outside of the chat; "" for the chat
-	// expanded has the origins of content whose macros were expanded.
+	// expanded has the origins of content after its macros were expanded.
 	expanded []calls.Origin
 
 	out     bool
-	code    string // one of the codes, "" where the reason says all
+	code    string // one of the codes, or "" if the reason says all
 	reason  wording.Text
 	tokens  int
 	message int // the index in the output
@@ -70,9 +70,8 @@ type condition struct {
 	reason string
 }
 
-// loreEntry is what an entry of a SillyTavern lorebook, or of a character card's
-// book, has beside a native entry. readLore creates it; it lives as long as its
-// candidate.
+// loreEntry holds the fields that an entry of a SillyTavern lorebook, or of a character card's book, has beside a
+// native entry's. readLore creates it; it lives as long as its candidate.
 type loreEntry struct {
 	keys, secondary []string
 	logic           int64 // one of the selective logics

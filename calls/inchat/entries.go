@@ -93,7 +93,7 @@ func (b *builder) readWorldBook(e placedEntry, index int) candidate {
 	return c
 }
 
-// readCommonFields reads what presets and world-book entries have in common.
+// readCommonFields reads the common fields of presets and world-book entries.
 func (b *builder) readCommonFields(c *candidate) {
 	if enabled, ok := c.entry.Get("enabled"); ok {
 		if on, isBool := enabled.Bool(); isBool && !on {

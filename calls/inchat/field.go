@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// isEmpty is Python's notion of what is false: null, false, 0, "", [] and {}.
+// isEmpty reports whether Python takes a value as false: null, false, 0, "", [] and {}.
 func isEmpty(v value.Value) bool {
 	switch v.Kind() {
 	case value.Null:
@@ -40,7 +40,7 @@ func firstField(entry *value.Map, standard string, fields ...string) string {
 	return standard
 }
 
-// intField returns an integer field; what is missing or empty takes the default.
+// intField returns an integer field; a missing or empty field gets the default.
 func intField(entry *value.Map, field string, standard int64) (i int64, ok bool) {
 	v, _ := entry.Get(field)
 	if isEmpty(v) {
@@ -54,8 +54,8 @@ func textField(entry *value.Map, field string) (string, bool) {
 	return v.Str()
 }
 
-// plainText returns the text of a value where a text is expected: numbers as they are
-// spelt, lists and objects as JSON, null as the word none.
+// plainText returns the text of a value in a place for text: numbers as they are spelt, lists and objects as JSON,
+// null as the word none.
 func plainText(v value.Value) string {
 	if s, ok := v.Str(); ok {
 		return s

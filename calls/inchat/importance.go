@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// importanceJudge asks importance functions for conditions. A function is asked once, about all
-// entries whose conditions may want to know.
+// importanceJudge asks importance functions for conditions. A function is asked once, about all entries whose
+// conditions may need it.
 type importanceJudge struct {
 	*builder
 	in Input
@@ -24,7 +24,7 @@ type importanceJudge struct {
 	known   *plugins.State
 }
 
-// answer is what a function said.
+// answer is the answer of a function.
 type answer struct {
 	verdicts map[int]plugins.Verdict // by candidate
 	err      error
@@ -48,8 +48,8 @@ func (j *importanceJudge) askFunction(ctx context.Context, name string) (include
 	return verdict.Include, verdict.Reason, nil
 }
 
-// causeOfEnd returns the error of a step that was ended by over: that of the function
-// which ran then where it wraps over, because it names who took the time.
+// causeOfEnd returns the error of a step that was ended by over: the running function's error if it wraps over,
+// because it names the function that used up the time.
 func (j *importanceJudge) causeOfEnd(over error) error {
 	for _, a := range j.answers {
 		if errors.Is(a.err, over) {
@@ -95,8 +95,8 @@ func (j *importanceJudge) requestVerdicts(ctx context.Context, name string) (map
 // maxRetrieved is how many memories a function sees.
 const maxRetrieved = 10
 
-// functionState returns what functions may know: the chat, the variables, and the memories that
-// are found for the user's words, which are looked for once.
+// functionState returns the data for functions: the chat, the variables, and the memories that are found for the
+// user's words, which are looked for once.
 func (j *importanceJudge) functionState(ctx context.Context) plugins.State {
 	if j.known != nil {
 		return *j.known

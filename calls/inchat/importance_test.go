@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// judge includes what has the word tea, and counts what it is asked.
+// judge includes entries with the word tea, and counts its requests.
 type judge struct {
 	requests []string
 	fails    bool
@@ -159,7 +159,7 @@ func (slow) Judge(ctx context.Context, _ plugins.State, _ []plugins.Item) ([]plu
 	return nil, fmt.Errorf("plugin slow: %w", ctx.Err())
 }
 
-// Where the time of the step is over while a function works, the error is the function's.
+// If the time of the step is over while a function works, the error is the function's.
 func TestStepTimesOut(t *testing.T) {
 	registry, err := calls.NewRegistry()
 	if err == nil {

@@ -1,12 +1,11 @@
-// Package inchat is the call in-chat: it puts presets and world-book entries
-// (lorebook entries) into a chat history at their depth, each message with the
-// source it comes from.
+// Package inchat is the call in-chat: it puts presets and world-book entries (lorebook entries) into a chat
+// history at their depth, each message with its source.
 //
-// An entry that is conditional goes in where its condition, a text of macros,
-// gives true: <<keywords:tea,coffee>>, or <<importance:recency.is_fresh>>, which asks
-// an importance function, built in or of a plugin, about the entry. Entries are sorted by order, then by role (assistant, user, the
-// rest), then as they were given; those of one depth are put as one group that
-// many messages before the end, the deepest group first.
+// A conditional entry is included if its condition, a text of macros, gives true: for example
+// <<keywords:tea,coffee>>, or <<importance:recency.is_fresh>>, which asks an importance function, built in or of a
+// plugin, about the entry. Entries are sorted by order, then by role (assistant, user, the rest), then as they
+// were given; entries of one depth are put as one group that many messages before the end, the deepest group
+// first.
 package inchat
 
 import (

@@ -245,8 +245,7 @@ func TestFlatten(t *testing.T) {
 	}
 }
 
-// Each condition has variables of its own, and the clock and the dice are those
-// of the run.
+// Each condition has variables of its own, and uses the clock and the dice of the run.
 func TestConditionsAreApart(t *testing.T) {
 	contents, _, _ := summary(t, `
 history: []
@@ -302,7 +301,7 @@ world_books:
 	}
 }
 
-// A condition without a mode is not what anybody wants: the entry is always in.
+// A condition without a mode has no effect: the entry is always in.
 func TestConditionWithoutMode(t *testing.T) {
 	const with = `
 history: [{role: user, content: hi}]
@@ -323,8 +322,8 @@ world_books:
 	}
 }
 
-// Fields and values that look misspelt take their default, so lint and the run tell of them.
-// Fields of other programs, and those of the user's own, are passed on.
+// Fields and values that look misspelt take their default, so lint and the run report them. Fields of other
+// programs, and the user's own, are passed on.
 func TestMisspelt(t *testing.T) {
 	const with = `
 history: [{role: user, content: hi}]
@@ -382,7 +381,7 @@ world_books:
 	if len(told) < 2 || told[0] != first || told[1].Code != "unknown-value" || told[1].Pointer != "/presets_in_chat/1/enabled" {
 		t.Errorf("got %+v", told)
 	}
-	// One warning of each but the second conditon, and that of the field keys.
+	// One warning of each but the second conditon, and one for the field keys.
 	if len(told) != len(want) {
 		t.Errorf("got %d warnings, want %d: %+v", len(told), len(want), told)
 	}
@@ -480,7 +479,7 @@ func FuzzWorldBook(f *testing.F) {
 	})
 }
 
-// Every text knows the parameter that it was taken from, also where all are equal.
+// Every text knows the parameter that it was taken from, even if all are equal.
 func TestOrigins(t *testing.T) {
 	with := params(t, `
 history: [{role: user, content: same}, {role: assistant, content: same}]

@@ -27,16 +27,16 @@ func roleRank(role string) int {
 	return 2
 }
 
-// insertEntries puts entries into the messages, by depth. It does what this would do,
-// but in linear time after the sorting:
+// insertEntries puts entries into the messages, by depth. Its result is the result of this code, but in linear
+// time after the sorting:
 //
 //	for each depth, the largest first:
 //		at = max(0, len(messages) - depth)
 //		for each entry of that depth, the last first:
 //			messages = messages with the entry inserted at index at, or at the end
 //
-// So a depth counts the entries that went in before, and a shallow group that
-// still reaches beyond the start lands above a deeper one.
+// So a depth counts the entries that went in before, and a shallow group that still reaches beyond the start lands
+// above a deeper one.
 func insertEntries(messages []message, entries []*candidate) []message {
 	slices.SortFunc(entries, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(b.depth, a.depth), compareEntries(a, b))

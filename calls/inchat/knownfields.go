@@ -15,7 +15,7 @@ var ownFields = []string{
 	"entries", "world_book",
 }
 
-// presetFields are fields that presets of other programs have beside those of ownFields.
+// presetFields are fields of other programs' presets beside the ones in ownFields.
 var presetFields = []string{
 	"system_prompt", "marker", "injection_position", "injection_depth", "injection_order", "injection_trigger", "forbid_overrides",
 }
@@ -78,7 +78,7 @@ func snakeCase(name string) string {
 // nearestField keeps, by field, the known name that it is nearly.
 type nearestField map[string]string
 
-// find returns which of names a field is nearly; "" where it is near none.
+// find returns the name that a field is nearly equal to, or "" if there is none.
 func (f *nearestField) find(field string, names []string) string {
 	near, ok := (*f)[field]
 	if !ok {
@@ -91,8 +91,8 @@ func (f *nearestField) find(field string, names []string) string {
 	return near
 }
 
-// findMeant returns which of names a field of an entry was meant to be; "" where it is near none,
-// or the entry has that too.
+// findMeant returns the name that a field of an entry was probably meant to be; "" if none is near, or the entry
+// has that field too.
 func (f *nearestField) findMeant(entry *value.Map, field string, names []string) string {
 	near := f.find(field, names)
 	if _, has := entry.Get(near); has {

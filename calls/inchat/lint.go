@@ -26,8 +26,8 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	return slices.Concat(lintHistory(params), lintMisspelt(params), found, lintLorebooks(books))
 }
 
-// lintHistory finds the first message that would end the call. What a template makes is not
-// known, and null here.
+// lintHistory finds the first message that would end the call. The result of a template is not known, and null
+// here.
 func lintHistory(params value.Value) []schema.Problem {
 	history, _ := params.Get("history")
 	for i, v := range history.List() {

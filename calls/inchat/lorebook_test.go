@@ -93,8 +93,8 @@ world_books:
 	}
 }
 
-// A character card's book: names of its own, what SillyTavern adds under extensions,
-// positions outside of the chat.
+// A character card's book: names of its own, SillyTavern's additions under extensions, positions outside of the
+// chat.
 func TestCharacterCard(t *testing.T) {
 	out, err := run(t, inchat.Definition(), params(t, `
 history: [{role: user, content: "Hi Ella"}]
@@ -139,8 +139,8 @@ func TestEmptySlots(t *testing.T) {
 	}
 }
 
-// A value that its field does not take leaves the entry out: the default may be the opposite
-// of what is meant. Lint and the run say so at the field.
+// A value that its field does not allow leaves the entry out: the default may be the opposite of the intention.
+// Lint and the run say so at the field.
 func TestLorebookWrongValues(t *testing.T) {
 	const base = "uid: 0, position: 4, content: X, key: [hi], "
 	tests := []struct{ fields, pointer, fact string }{

@@ -40,8 +40,8 @@ func isLoreOff(entry *value.Map) bool {
 	return isOff && !isUnset || isTrue(loreField(entry, "disable"))
 }
 
-// loreField returns a field of an entry, or of its extensions, by its name or its
-// spelling with underscores; null where it has none.
+// loreField returns a field of an entry, or of its extensions, by its name or its spelling with underscores; null
+// if it has none.
 func loreField(entry *value.Map, names ...string) value.Value {
 	_, v := loreMember(entry, names...)
 	return v

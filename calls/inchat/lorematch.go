@@ -234,7 +234,7 @@ type loreExpander struct {
 	machine *macro.Machine
 	vars    *value.Map
 	known   []string
-	// pointers are those of the variables that are given by another name.
+	// pointers are the pointers of the variables that are given by another name.
 	pointers map[string]string
 	// missing are the macros of names that no variable has, by the variable.
 	missing map[string]int
@@ -292,8 +292,8 @@ func (e *loreExpander) expandContent(ctx context.Context, c *candidate) {
 	}
 }
 
-// spanOrigins returns where a stretch of the expanded content comes from: the content, the
-// variable that a macro printed, or the macro and all variables that it has read.
+// spanOrigins returns the origins of a stretch of the expanded content: the content, the variable that a macro
+// printed, or the macro and all variables that it has read.
 func (e *loreExpander) spanOrigins(c *candidate, span macro.Span) []calls.Origin {
 	content := calls.Origin{Start: span.Start, End: span.End, Pointer: c.pointer + "/content", From: span.SourceStart}
 	if !span.IsMacro {

@@ -15,7 +15,7 @@ type loreValue struct {
 	fields  [][]string // each with its other names
 	isKnown func(value.Value) bool
 	message string
-	hint    string   // "" to list what is known
+	hint    string   // "" to list the known values
 	known   []string // the names that a misspelt one may have been meant as
 }
 
@@ -49,16 +49,16 @@ var loreValues = []loreValue{
 	{[][]string{{"extensions"}}, isObjectOrEmpty, "%s is %s, not an object", "write {}", nil},
 }
 
-// The positions that SillyTavern and character cards have, those of them that are read, and
-// the roles of entries in the chat.
+// The positions that SillyTavern and character cards have, the ones that are read, and the roles of entries in the
+// chat.
 var (
 	lorePlaces     = []string{"before_char", "after_char", "system", "user", "assistant", "0", "1", "2", "3", "4", "5", "6", "7"}
 	lorePlacesRead = []string{"before_char", "after_char", "system", "user", "assistant", "0", "1", "4"}
 	loreRoles      = []string{"system", "user", "assistant", "0", "1", "2"}
 )
 
-// wrongLoreValues finds the values of a lorebook's entry that its fields do not take. The
-// messages say what is wrong, not what comes of it.
+// wrongLoreValues finds the values of a lorebook's entry that its fields do not allow. The messages name the
+// fault, not its effect.
 func wrongLoreValues(entry *value.Map) (found []misspelling) {
 	for _, kind := range loreValues {
 		for _, names := range kind.fields {

@@ -10,10 +10,10 @@ import (
 
 // misspellingFinder looks at entries, one after the other.
 type misspellingFinder struct {
-	own, lore nearestField // for native entries and those of other programs
+	own, lore nearestField // for native entries, and for entries of other programs
 }
 
-// findMisspellings returns what looks misspelt in an entry.
+// findMisspellings returns the fields and values that look misspelt in an entry.
 func (f *misspellingFinder) findMisspellings(kind string, entry *value.Map, lore bool) (found []misspelling) {
 	if !lore {
 		return append(unknownFields(entry, ownFields, &f.own, "unknown field %q: it does nothing"), unknownValues(kind, entry)...)

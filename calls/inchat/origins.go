@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// origins returns those of the input, of the members of messages that are passed on, and of the fields of an entry in
-// the source of its message.
+// origins returns the origins of the input, of the members of messages that are passed on, and of the fields of an
+// entry in the source of its message.
 func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origin {
 	at, isOfMessage := strings.CutPrefix(pointer, "/output/messages/")
 	if number, member, ok := strings.Cut(at, "/"); isOfMessage && ok && !strings.HasPrefix(member, "source/") {
@@ -52,8 +52,8 @@ func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origi
 	return of.OriginOfParam(entries[i].pointer + value.FormatPointer(tokens...))
 }
 
-// originOfMember returns the origin of what a message of the history has at a pointer, for example role or
-// content/0/text; nil if it is not as it was given, as a role in other letters.
+// originOfMember returns the origin of a member of a history message at a pointer, for example role or
+// content/0/text; nil if the call has changed it, for example a role in other letters.
 func originOfMember(of calls.Record, message, member string) []calls.Origin {
 	sent, _ := of.Output.At("/messages/" + message)
 	index, isOfHistory := sent.At("/source/index")
@@ -82,8 +82,8 @@ func givenField(entry *value.Map, field string) (name string, ok bool) {
 	return name, ok
 }
 
-// sourceField returns what a field of a world-book entry is called in the source of its message,
-// whose own id stands under id.
+// sourceField returns the name of a world-book entry's field in the source of its message, whose own id is under
+// id.
 func sourceField(given string) string {
 	if given == "id" {
 		return "wb_id"

@@ -116,9 +116,8 @@ func (b *builder) fillSlots() *value.Map {
 	return slots
 }
 
-// source returns where a message comes from: _build_source_for_history,
-// _build_source_for_preset and _build_source_for_wb of the documents in one. The id of a
-// world-book entry is its wb_id there.
+// source returns the source of a message: _build_source_for_history, _build_source_for_preset and
+// _build_source_for_wb of the documents in one. The id of a world-book entry is its wb_id there.
 func (t *outputTables) source(m *message) value.Value {
 	c := m.entry
 	if c == nil {

@@ -16,7 +16,7 @@ type Params struct {
 	Budget        *int        `json:"budget,omitempty" min:"0" doc:"Tokens that presets and world-book entries may take together. Entries with ignore_budget go first, then those with a higher priority, then those with a higher order; what does not fit is left out. No limit by default."`
 }
 
-// Input is what the step works on: the parameters.
+// Input is the data of the step: the parameters.
 type Input = Params
 
 // Output is the messages, why each entry is in or out, and what looks wrong.

@@ -11,7 +11,7 @@ import (
 // message is one message on its way to the output.
 type message struct {
 	role    string
-	content string     // of an entry, or of a message whose content is a text
+	content string     // of an entry, or of a message with a text as content
 	index   int        // in the history
 	entry   *candidate // nil for a message of the history
 	// given is the content of a message of the history: a text, parts, or anything else.
@@ -53,7 +53,7 @@ var keptMembers = []string{"name", "tool_calls", "tool_call_id", "reasoning_cont
 // roleTool is the role of a tool's result, which only messages of the history have.
 const roleTool = "tool"
 
-// roleDeveloper is what clients of newer models call the system; a conversation may have it.
+// roleDeveloper is the name of the system role in clients of newer models; a conversation may have it.
 const roleDeveloper = "developer"
 
 // readHistory reads the messages. The first one that is wrong ends the call.

@@ -66,7 +66,7 @@ func (b *builder) readLore(c *candidate) {
 	}
 }
 
-// readLorePlace reads where the entry goes.
+// readLorePlace reads the place of the entry.
 func (b *builder) readLorePlace(c *candidate) {
 	c.depth, c.order = loreDepth, loreOrder
 	if order, ok := macro.Int(loreField(c.entry, "order", "insertion_order", "insertorder")); ok {
@@ -109,8 +109,7 @@ func wideningFields(entry *value.Map) (set []wording.Text) {
 // regexKey is a key that SillyTavern takes as a regular expression.
 var regexKey = regexp.MustCompile(`^/.+/[gimsuy]*$`)
 
-// unreadFields lists what keeps an entry from being evaluated, with the fields as
-// the entry spells them.
+// unreadFields lists the fields that keep an entry from being evaluated, as the entry spells them.
 func unreadFields(entry *value.Map) (unread []wording.Text) {
 	for _, name := range loreUnread {
 		if v := loreField(entry, name); isSetField(name, v) {
@@ -152,8 +151,8 @@ func unreadFields(entry *value.Map) (unread []wording.Text) {
 	return unread
 }
 
-// isUnknownLore reports whether a field is unknown in lorebooks and may change the prompt: it has
-// a value, or turns off what is nearly its name.
+// isUnknownLore reports whether a field is unknown in lorebooks and may change the prompt: it has a value, or
+// turns off a field of nearly its name.
 func isUnknownLore(field string, v value.Value) bool {
 	if knownFields[field] || v.IsNull() {
 		return false

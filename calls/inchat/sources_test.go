@@ -12,9 +12,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// The vectors have, for every message, the source that the original program recorded:
-// the place in the history, or all fields of the entry. What the parts of this call name
-// must be just that.
+// The vectors have, for every message, the source that the original program recorded: the place in the history, or
+// all fields of the entry. The parts of this call must name exactly these.
 func TestSourcesOfVectors(t *testing.T) {
 	def := inchat.Definition()
 	checked := map[string]int{}
@@ -70,7 +69,7 @@ func TestSourcesOfVectors(t *testing.T) {
 	t.Logf("checked %v in %d of %d vectors", checked, len(cases), len(rows))
 }
 
-// originsByMessage returns where each message of an output was taken from.
+// originsByMessage returns the origin of each message of an output.
 func originsByMessage(t *testing.T, output value.Value) map[int]calls.Origin {
 	t.Helper()
 	named := map[int]calls.Origin{}
@@ -93,7 +92,7 @@ func originsByMessage(t *testing.T, output value.Value) map[int]calls.Origin {
 	return named
 }
 
-// checkEntry fails where a field of the entry is not that of the recorded source.
+// checkEntry fails if a field of the entry differs from the recorded source.
 func checkEntry(t *testing.T, name string, entry, source value.Value) {
 	t.Helper()
 	for key, v := range entry.Map().All() {
@@ -107,8 +106,8 @@ func checkEntry(t *testing.T, name string, entry, source value.Value) {
 	}
 }
 
-// The fields in the source of a message are those of the entry, whatever else is equal to them: a variable that
-// its content has, or another field that gets the same name.
+// The fields in the source of a message come from the entry, even if other values are equal: a variable that its
+// content has, or another field that gets the same name.
 func TestOriginsOfSource(t *testing.T) {
 	def := inchat.Definition()
 	with := params(t, `

@@ -5,8 +5,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// spoken is the history that in-chat takes by itself if the step gives none: what was said before
-// the question, and the question.
+// spoken is the history that in-chat uses by itself if the step gives none: the dialogue before the question, and
+// the question.
 type spoken struct {
 	before   calls.Dialogue
 	question string
@@ -34,8 +34,8 @@ func isDeveloper(role value.Value) bool {
 	return name == "developer"
 }
 
-// origin returns the source of a member of a message, such as /content; ok is false for what the call
-// has written.
+// origin returns the source of a member of a message, such as /content; ok is false for text that the call has
+// written.
 func (s spoken) origin(message int, member string) (o calls.Origin, ok bool) {
 	if message >= len(s.before.Messages) {
 		return calls.Origin{Kind: calls.OriginName, Name: "question"}, member == "/content"
@@ -49,7 +49,7 @@ func (s spoken) origin(message int, member string) (o calls.Origin, ok bool) {
 	return s.before.Origin(message, member), true
 }
 
-// credit sets the sources of messages whose content is a text.
+// credit sets the sources of messages with a text as content.
 func (s spoken) credit(messages []message) {
 	for i := range messages {
 		m := &messages[i]

@@ -81,7 +81,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// run does what the engine does with a call.
+// run runs a call as the engine does.
 func run(t testing.TB, def calls.Definition, params value.Value, env *calls.Env) (value.Value, error) {
 	t.Helper()
 	if env == nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Limits of one condition. They are far above what people write and keep what
-// is generated from taking the program down.
+// Limits of one condition. They are far above conditions that people write, and keep generated ones from crashing
+// the program.
 const (
 	maxBytes = 64 << 10
 	maxDepth = 100
@@ -48,9 +48,8 @@ type node struct {
 //	which means or; ^ binds tighter than !, that tighter than &, that tighter
 //	than |
 //
-// Words may contain spaces, and anything else when they are quoted. The
-// full-width forms of the operators mean the same. An empty parameter is never
-// true. What is odd but has a meaning is told by [Expr.Warnings].
+// Words may contain spaces, and anything else when they are quoted. The full-width forms of the operators mean the
+// same. An empty parameter is never true. [Expr.Warnings] reports odd parts that still have a meaning.
 func Parse(param string) (*Expr, error) {
 	if len(param) > maxBytes {
 		return nil, wording.Errorf("the keywords take %d bytes, more than %d", len(param), maxBytes)

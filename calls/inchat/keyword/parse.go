@@ -180,7 +180,7 @@ func (p *parser) parseOr(depth int) node {
 	return n
 }
 
-// join adds a kid to a node that stands for count of them, of which one alone is not wrapped.
+// join adds a kid to a node of count kids so far; a single one is not wrapped.
 func (n node) join(how op, kid node, count int) node {
 	if count == 1 {
 		return node{op: how, kids: []node{n, kid}}

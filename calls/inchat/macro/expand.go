@@ -7,8 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Expand replaces the macros of a text. Macros set variables in vars.
-// The only errors are those of ctx.
+// Expand replaces the macros of a text. Macros set variables in vars. The only errors come from ctx.
 func (m *Machine) Expand(ctx context.Context, t *Text, vars *Vars) (Result, error) {
 	r := &run{Machine: m, ctx: ctx, vars: vars}
 	var written func(n node, start, end int)
@@ -19,7 +18,7 @@ func (m *Machine) Expand(ctx context.Context, t *Text, vars *Vars) (Result, erro
 	return r.result, ctx.Err()
 }
 
-// addSpan records what a node outside of macros has written.
+// addSpan records the output of a node outside of macros.
 func (r *run) addSpan(n node, start, end int) {
 	read := r.read
 	r.read = nil
@@ -76,9 +75,8 @@ func (r *run) expandCall(c *call) string {
 	return c.expand(r, c, r.expandNodes(c.param, nil))
 }
 
-// expandPythonOf runs code that has macros in it. What they give is data: inside a
-// string it is a piece of the string, outside a number, True, False, None or a
-// string, but never code.
+// expandPythonOf runs code that has macros in it. Their results are data: inside a string they are a piece of the
+// string, outside a number, True, False, None or a string, but never code.
 func (r *run) expandPythonOf(nodes []node) string {
 	var code strings.Builder
 	var holes []string

@@ -1,9 +1,8 @@
-// Package macro is the macro language of role-play chats: {{name:parameters}}
-// and <<name:parameters>>, which mean the same and may be nested.
+// Package macro is the macro language of role-play chats: {{name:parameters}} and <<name:parameters>>, which mean
+// the same and may be nested. For example, {{random:a,b}} becomes a or b.
 //
-// A text is parsed once and expanded once, innermost macros first. The result of
-// a macro is never read as macros again, so a chat message or a variable that
-// contains {{...}} stays what it is. A macro that is not known stays as it is
+// A text is parsed once and expanded once, innermost macros first. The result of a macro is never read as macros
+// again, so a chat message or a variable that contains {{...}} stays as it is. An unknown macro stays as it is
 // written.
 package macro
 
@@ -48,9 +47,9 @@ type call struct {
 	expand   func(*run, *call, string) string
 	param    []node
 	hasParam bool
-	expr     *keyword.Expr // of a keywords macro whose parameter holds no macro
-	program  *program      // of a python macro whose parameter holds no macro
-	dynamic  bool          // a python macro whose parameter holds macros
+	expr     *keyword.Expr // of a keywords macro without macros in its parameter
+	program  *program      // of a python macro without macros in its parameter
+	dynamic  bool          // a python macro with macros in its parameter
 }
 
 // addError records an error and returns the expansion that reports it again.
@@ -78,11 +77,11 @@ func (t *Text) Words() []string { return t.words }
 // reports them again.
 func (t *Text) Errors() []wording.Text { return t.errors }
 
-// Warnings lists what in the text is probably not meant as it is written.
+// Warnings lists parts of the text that are probably not meant as they are written.
 func (t *Text) Warnings() []wording.Text { return t.warnings }
 
-// Functions returns the importance functions that the text asks, as far as they are known
-// before it is expanded; all is true where there are no others.
+// Functions returns the importance functions that the text asks, as far as they are known before it is expanded;
+// all is true if there are no others.
 func (t *Text) Functions() (names []string, all bool) { return t.functions, !t.unnamed }
 
 // Volatile reports whether the text may expand differently each time with the same

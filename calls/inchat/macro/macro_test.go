@@ -197,7 +197,7 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// What python code may not do gives nothing, and says why.
+// Python code that is not allowed gives nothing, and says why.
 func TestPythonRefuses(t *testing.T) {
 	tests := map[string]string{
 		"":                                    "no code",
@@ -345,7 +345,7 @@ func TestHits(t *testing.T) {
 	}
 }
 
-// Setting variables leaves what they were made of alone.
+// Setting variables does not change the values they were made from.
 func TestVarsCopy(t *testing.T) {
 	base := parseMap(t, sample)
 	before := value.OfMap(base).JSON()

@@ -77,7 +77,7 @@ var builtins = map[string]func(r *run, c *call, param string) string{
 	"datetimeformat": (*run).datetimeformat,
 }
 
-// findBuiltin finds a macro by its lower-case name; nil where there is none.
+// findBuiltin finds a macro by its lower-case name; nil if there is none.
 func findBuiltin(name string) func(*run, *call, string) string {
 	if f := builtins[name]; f != nil {
 		return f
@@ -101,7 +101,7 @@ var names = sync.OnceValue(func() []string {
 // expandNothing is nothing.
 func expandNothing(*run, *call, string) string { return "" }
 
-// splitParams splits at :: where there is one, else at commas.
+// splitParams splits at :: if there is one, else at commas.
 func splitParams(param string) []string {
 	if strings.TrimSpace(param) == "" {
 		return nil
@@ -179,7 +179,7 @@ func (r *run) datetimeformat(_ *call, param string) string {
 	return prompt.Strftime(r.Now, format)
 }
 
-// expandKeywords is 'true' or 'false', or nothing where the condition cannot be read.
+// expandKeywords is 'true' or 'false', or nothing if the condition cannot be read.
 func (r *run) expandKeywords(c *call, param string) string {
 	e := c.expr
 	if e == nil {

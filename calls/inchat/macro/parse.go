@@ -12,8 +12,8 @@ import (
 // to nothing, and its error is among [Text.Errors].
 func Parse(text string) *Text { return ParseOnly(text, nil) }
 
-// ParseOnly is Parse where only the macros of those names are known, "//" being
-// comments; nil is for all. The others stay as they are written, without a warning.
+// ParseOnly is Parse that knows only the macros of those names, "//" being comments; nil is for all. The others
+// stay as they are written, without a warning.
 func ParseOnly(text string, names []string) *Text {
 	t := &Text{}
 	if len(text) > maxText {
@@ -36,7 +36,7 @@ type parser struct {
 	macros int
 }
 
-// frame is an opener and what has been read since.
+// frame is an opener and the pieces read since.
 type frame struct {
 	opener int // its offset in the source
 	// pieces are texts and macros, which get their own text when the frame ends. Neighbouring texts
@@ -113,8 +113,8 @@ func (p *parser) toNodes(pieces []node) []node {
 	return pieces
 }
 
-// closeMacro ends the nearest opener of that kind. It is false where there is none,
-// or where the macro is not known and so stays text.
+// closeMacro ends the nearest opener of that kind. It is false if there is none, or if the macro is not known and
+// so stays text.
 func (p *parser) closeMacro(opener byte, end int) bool {
 	if p.open[openerIndex(opener)] == 0 {
 		return false
@@ -143,8 +143,8 @@ const (
 	maxName = 40 // bytes of a macro's name, more than the longest has
 )
 
-// newCall makes a macro of the text between its delimiters; nil where it is
-// unknown. A name never comes from another macro.
+// newCall makes a macro from the text between its delimiters; nil if it is unknown. A name never comes from
+// another macro.
 func (p *parser) newCall(nodes []node, depth int) *call {
 	if len(nodes) == 0 || nodes[0].call != nil {
 		return nil
@@ -210,7 +210,7 @@ func (p *parser) warnUnknown(name string, whole bool) {
 	p.out.addWarning("unknown macro %q stays as it is", value.Truncate(name, 60))
 }
 
-// compileCall prepares what can be read before the text is expanded.
+// compileCall prepares the parts that can be read before the text is expanded.
 func (p *parser) compileCall(c *call, static bool, param string) {
 	switch c.name {
 	case "random", "pick", "roll":
@@ -238,7 +238,7 @@ func (p *parser) compileCall(c *call, static bool, param string) {
 		}
 	case "python":
 		if !static {
-			p.out.volatile = true // what it calls is known only when it runs
+			p.out.volatile = true // its calls are known only when it runs
 			c.dynamic = true
 			return
 		}

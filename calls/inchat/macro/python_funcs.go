@@ -16,8 +16,7 @@ import (
 // constants are the members of modules that are no functions.
 var constants = map[string]float64{"math_pi": math.Pi, "math_e": math.E, "math_tau": 2 * math.Pi}
 
-// functions are what python code may call, by the names that translated code
-// uses.
+// functions are the functions for python code, by the names in translated code.
 var functions = map[string]prompt.Func{
 	"py_xor":             withArgs(2, pyXor),
 	"py_is":              withArgs(2, pyIs),

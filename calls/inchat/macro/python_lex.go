@@ -25,7 +25,7 @@ type token struct {
 
 var errCode = wording.Errorf("only expressions, assignments and if are supported")
 
-// operators, longest first. What Python has beyond them is refused.
+// operators, longest first. Other operators of Python are refused.
 var pyOperators = []string{
 	"**", "//", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "^", "<", ">", "(", ")", "[", "]", "{", "}", ",", ":", ".", "=", ";",
 }
@@ -105,7 +105,7 @@ func beginsNumber(code string) bool {
 	return code != "" && code[0] >= '0' && code[0] <= '9'
 }
 
-// holeValue returns what the text of a macro means where code expects an operand.
+// holeValue returns the value of a macro's text in place of an operand.
 func holeValue(s string) value.Value {
 	switch t := strings.TrimSpace(s); t {
 	case "True", "False":

@@ -8,10 +8,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Int reads a value as Python's int() does: numbers lose their fraction, true
-// is 1, strings are digits of any script with a sign, single underscores and
-// blanks around. What is beyond int64 is cut to its nearest bound. ok is false for
-// everything else.
+// Int reads a value as Python's int() does: numbers lose their fraction, true is 1, strings are digits of any
+// script with a sign, single underscores and blanks around. A number beyond int64 is cut to its nearest bound. ok
+// is false for everything else.
 func Int(v value.Value) (i int64, ok bool) {
 	switch v.Kind() {
 	case value.Bool:

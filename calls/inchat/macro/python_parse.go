@@ -16,9 +16,8 @@ const (
 	maxPyNested = 40
 )
 
-// compilePython translates python code to expressions of templates: the precedence of
-// Python becomes parentheses, constants become names, functions and variables get
-// names of their own. What is not in the subset is an error.
+// compilePython translates python code to expressions of templates: the precedence of Python becomes parentheses,
+// constants become names, functions and variables get names of their own. Code outside the subset is an error.
 func compilePython(code string, holes []string) (*program, error) {
 	if len(code) > maxCode {
 		return nil, wording.Errorf("the code has %d bytes, more than %d", len(code), maxCode)
@@ -208,7 +207,7 @@ func (t *translator) parseComparison() string {
 	return x
 }
 
-// parseIs reads what follows a first operand: is, or is not.
+// parseIs reads the rest of a comparison after the first operand: is, or is not.
 func (t *translator) parseIs(x string) string {
 	t.at++
 	negate := t.accept("not")
@@ -272,7 +271,7 @@ func (t *translator) addConstant(v value.Value) string {
 	return name
 }
 
-// parseItems reads what is separated by commas, up to the closing bracket.
+// parseItems reads items separated by commas, up to the closing bracket.
 func (t *translator) parseItems(closing string) (list string, count int, comma bool) {
 	var items []string
 	for t.err == nil && !t.nextIs(closing) {

@@ -33,7 +33,7 @@ func (t *translator) parseLine() []stmt {
 	}
 }
 
-// isFollowedBy reports whether an operator stands behind the next token.
+// isFollowedBy reports whether an operator follows the next token.
 func (t *translator) isFollowedBy(operator string) bool {
 	rest := t.tokens[t.at:]
 	return len(rest) > 1 && rest[1].kind == 'o' && rest[1].text == operator
@@ -78,7 +78,7 @@ func (t *translator) isTuple() bool {
 	return false
 }
 
-// parseIf reads an if, whose blocks follow in the line or on lines of their own.
+// parseIf reads an if, with its blocks in the line or on lines of their own.
 func (t *translator) parseIf(indent int) stmt {
 	t.at++ // if, elif
 	s := stmt{isIf: true, expr: t.compileExpr()}

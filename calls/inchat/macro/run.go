@@ -18,8 +18,8 @@ const HistoryVar = "chat_history_text"
 // maxOutput bounds the bytes that a text may expand to.
 const maxOutput = 1 << 20
 
-// Machine is what texts are expanded with: a caller fills one in for a step and uses
-// it for all texts of the step. It is not safe for concurrent use.
+// Machine expands texts: a caller fills one in for a step and uses it for all texts of the step. It is not safe
+// for concurrent use.
 type Machine struct {
 	// Now is the time, in the zone that is to be shown.
 	Now time.Time
@@ -30,8 +30,8 @@ type Machine struct {
 	// asked for, and noted.
 	History string
 	Found   map[string]bool
-	// Judge asks an importance function about the entry whose text is expanded. It is nil where no
-	// importance functions are available.
+	// Judge asks an importance function about the entry whose text is expanded. It is nil if no importance
+	// functions are available.
 	Judge func(ctx context.Context, function string) (include bool, reason string, err error)
 	// WithSpans makes [Result.Spans].
 	WithSpans bool
@@ -54,16 +54,16 @@ type Result struct {
 	Spans []Span
 }
 
-// Span is a stretch of an expanded text, and what made it: text that stands outside of
-// macros, or one macro. [Machine.Expand] creates it; it is only data.
+// Span is a stretch of an expanded text with its source: text outside of macros, or one macro. [Machine.Expand]
+// creates it; it is only data.
 type Span struct {
 	Start, End             int // bytes of the expanded text
 	SourceStart, SourceEnd int // bytes of the text with its macros
-	// IsMacro is set where the stretch is what a macro printed; else it is a copy.
+	// IsMacro is set if a macro printed the stretch; else it is a copy.
 	IsMacro bool
 	// Variables are the paths of the variables that the macro has read, each once, the last one last.
 	Variables []string
-	// IsVariable is set where the macro printed the last of Variables, as it is.
+	// IsVariable is set if the macro printed the last of Variables, as it is.
 	IsVariable bool
 }
 
@@ -74,14 +74,14 @@ type run struct {
 	vars   *Vars
 	result Result
 	size   int
-	read   []string // variables that were read, where spans are wanted
+	read   []string // variables that were read, if spans are wanted
 }
 
 func (r *run) addError(format string, args ...any) {
 	r.result.Errors = append(r.result.Errors, wording.Say(format, args...))
 }
 
-// getText returns a variable as text, or a text that there is none.
+// getText returns a variable as text, or a text for a missing one.
 func (r *run) getText(path string) string { return varText(r.lookupVar(path)) }
 
 // lookupVar returns a variable. An undefined one is a text that cards compare with.
@@ -124,7 +124,7 @@ func (r *run) addToVar(name string, by value.Value) {
 	r.setVar(name, value.OfString(joined))
 }
 
-// incrementVar counts from 0 where there is no number yet.
+// incrementVar counts from 0 if there is no number yet.
 func (r *run) incrementVar(param string, by float64) string {
 	name := strings.TrimSpace(strings.TrimLeft(param, ":"))
 	old, _ := toFloat(r.lookupVar(name))

@@ -11,13 +11,12 @@ import (
 // maxIndex bounds the lists that setting an element may create.
 const maxIndex = 10_000
 
-// Vars are the variables that texts read and set. [NewVars] creates them, for one
-// expansion or several that share them; they are not safe for concurrent use. Setting one leaves the values
-// it was made of unchanged: only what lies on the path is copied, so that a
-// fresh copy per condition costs nothing.
+// Vars are the variables that texts read and set. [NewVars] creates them, for one expansion or several that share
+// them; they are not safe for concurrent use. Setting one leaves the values it was made of unchanged: only the
+// values on the path are copied, so that a fresh copy per condition costs nothing.
 type Vars struct {
 	base *value.Map
-	set  *value.Map // what was set since, by the first step of the path
+	set  *value.Map // the changes since, by the first step of the path
 }
 
 // NewVars makes variables that start with the members of base.
@@ -39,8 +38,8 @@ func (v *Vars) rootVar(name string) (value.Value, bool) {
 	return v.base.Get(name)
 }
 
-// Get returns the value at a path like stat.mood[0] or stat['a key']; ok is false
-// where there is none. A negative index is never there.
+// Get returns the value at a path like stat.mood[0] or stat['a key']; ok is false if there is none. A negative
+// index never exists.
 func (v *Vars) Get(path string) (x value.Value, ok bool) {
 	steps := splitPath(path)
 	if len(steps) == 0 {
@@ -65,9 +64,8 @@ func (v *Vars) Get(path string) (x value.Value, ok bool) {
 	return x, ok
 }
 
-// Set puts x at a path. Lists and objects on the way are made as the next step
-// needs them, and take the place of what is neither. ok is false where the path
-// is empty or an index is out of bounds.
+// Set puts x at a path. Lists and objects on the way are made as the next step needs them, and replace any other
+// value. ok is false if the path is empty or an index is out of bounds.
 func (v *Vars) Set(path string, x value.Value) (ok bool) {
 	steps := splitPath(path)
 	if len(steps) == 0 {
@@ -106,15 +104,14 @@ func setPath(old value.Value, steps []step, x value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// step is a key; [2] is an index too, for where it meets a list.
+// step is a key; [2] is an index too, in case it meets a list.
 type step struct {
 	key     string
 	index   int
 	isIndex bool
 }
 
-// maxSteps bounds the length of a path: what is set must not nest deeper than
-// values may.
+// maxSteps bounds the length of a path: variables must not nest deeper than values may.
 const maxSteps = 100
 
 // Pointer returns the JSON pointer of the variable at a path of [Vars.Get].
@@ -126,8 +123,7 @@ func Pointer(path string) string {
 	return b.String()
 }
 
-// splitPath splits a path into steps; none where it is empty or too long. A
-// malformed subscript is part of a key.
+// splitPath splits a path into steps; none if it is empty or too long. A malformed subscript is part of a key.
 func splitPath(path string) []step {
 	path = strings.TrimSpace(path)
 	if path == "" {
