@@ -46,7 +46,7 @@ func (b *builder) buildPrompt(ctx context.Context) (Output, error) {
 	return b.assemblePrompt(decisions)
 }
 
-// checkNames refuses a template that names what does not exist.
+// checkNames refuses a template with unknown names.
 func (b *builder) checkNames() error {
 	var faults []wording.Text
 	for _, u := range b.names.findUnknown(b.config.Modules) {

@@ -21,9 +21,9 @@ type builder struct {
 
 	warnings []string
 	fetched  map[string]fetched // by root
-	notes    map[string]string  // by memory variable: what was left out of it
-	// before is what was said before the question if the step gives no short-term memory; spokenAt are the
-	// messages of it that have a text.
+	notes    map[string]string  // by memory variable: the parts that were left out
+	// before is the dialogue before the question if the step gives no short-term memory; spokenAt are its messages
+	// that have a text.
 	before   calls.Dialogue
 	spokenAt []int
 	// memoryTexts are the texts of memory variables that were fetched.

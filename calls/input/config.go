@@ -23,13 +23,13 @@ type config struct {
 	warnings schema.Problems
 	// place formats a problem with its position.
 	place func(schema.Problem) wording.Text
-	// origin is where the text at a pointer into the configuration comes from.
+	// origin returns the origin of the text at a pointer into the configuration.
 	origin func(pointer string) calls.Origin
 	// written are the keys of the settings that the configuration has.
 	written []string
 }
 
-// setOrigin sets where the texts of the configuration come from.
+// setOrigin sets the origins of the texts of the configuration.
 func (c *config) setOrigin(origin func(pointer string) calls.Origin) {
 	c.origin = origin
 	c.Settings.origins = make(map[string]calls.Origin, len(c.written))
@@ -84,8 +84,8 @@ type settings struct {
 	FunctionTimeout string `json:"function_timeout" default:"10s" doc:"How long one function, resolver or look-up may take."`
 
 	timeout time.Duration
-	// origins are where the texts of settings were taken from, by their keys. One that has none is a
-	// default of the call.
+	// origins are the origins of the texts of settings, by their keys. A setting without one is a default of the
+	// call.
 	origins map[string]calls.Origin
 }
 
@@ -99,8 +99,7 @@ func (s settings) traced(key, text string) calls.Traced {
 	return calls.Traced{Text: text, Origins: []calls.Origin{o}}
 }
 
-// withDefaults fills the settings that depend on the language, where they are not
-// given, from those of the language.
+// withDefaults fills the missing settings that depend on the language from the settings of the language.
 func (s settings) withDefaults(local settings) settings {
 	s.origins = maps.Clone(s.origins)
 	for _, field := range []struct {
@@ -124,7 +123,7 @@ func (s settings) withDefaults(local settings) settings {
 	return s
 }
 
-// The keys of settings whose texts go into the prompt.
+// The keys of settings with texts that go into the prompt.
 const (
 	keySeparator      = "prompt_separator"
 	keySegmentSep     = "segment_separator"

@@ -16,8 +16,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// The construction itself finds what is wrong in a config, without the check of
-// the engine before it.
+// The construction itself finds faults in a config, without the check of the engine before it.
 func TestConstructionChecksTheConfig(t *testing.T) {
 	_, err := input.Definition().New(read(t, `config: {context_template: [{module_name: "", segments: [{type: x}]}]}`))
 	var problems schema.Problems

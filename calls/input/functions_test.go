@@ -100,7 +100,7 @@ func TestFailingMemory(t *testing.T) {
 	}
 }
 
-// counting is a resolver that remembers what it was asked.
+// counting is a resolver that remembers its requests.
 type counting struct {
 	asked [][]string
 	give  func(name string) (string, bool)
@@ -334,8 +334,8 @@ func (e expiring) Err() error {
 	}
 }
 
-// Where the time of the step is over while a function works, the error is the function's:
-// it says who took the time.
+// If the time of the step is over while a function works, the error is the function's: it names the function that
+// used up the time.
 func TestStepTimesOut(t *testing.T) {
 	for _, module := range []string{
 		"{module_name: a, importance_func: slow, segments: []}",

@@ -1,12 +1,11 @@
-// Package input is the call that builds a prompt from a context template: an
-// ordered list of modules, each made of fixed text and of variables whose values
-// come from memory, the user's words, registered functions and the state of the
-// dialogue. It is the InputModule of the documents.
+// Package input is the call that builds a prompt from a context template: an ordered list of modules, each made of
+// fixed text and of variables. For example, the segment {type: variable, value: current_user_input} is replaced by
+// the user's words. The values of variables come from memory, the user's words, registered functions and the state
+// of the dialogue. It is the InputModule of the documents.
 //
-// Every value is fetched once, inserted once and never expanded again, and parts
-// lists for every module whether it is included and why. config.go reads and checks
-// a configuration, variables.go finds where each name's value comes from, values.go
-// fetches the values, build.go decides and joins.
+// Every value is fetched once, inserted once and never expanded again, and parts lists for every module whether it
+// is included and why. config.go reads and checks a configuration, variables.go finds the source of each name's
+// value, values.go fetches the values, build.go decides and joins.
 package input
 
 import (
@@ -119,8 +118,8 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	})
 }
 
-// findConfig finds the configuration to use, with the warnings about it: that of config or
-// config_path, else the default, as __init__ of the InputModule does in the documents.
+// findConfig finds the configuration to use, with the warnings about it: config or config_path, else the default,
+// as __init__ of the InputModule does in the documents.
 func (p Params) findConfig(env *calls.Env, local *config) (*config, []wording.Text, error) {
 	if p.Config.config != nil {
 		return p.Config.config, describeAll(p.Config.warnings, p.Config.place), nil

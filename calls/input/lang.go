@@ -48,7 +48,7 @@ func configTexts() calls.Texts {
 	return calls.Texts{Folder: "input", BuiltIn: languages, Check: checkText}
 }
 
-// checkText finds what is wrong in a default config that a user wrote.
+// checkText finds faults in a user's default config.
 func checkText(_ string, text []byte) []schema.Problem {
 	doc, err := jsonc.Parse(text)
 	if err != nil {
@@ -76,8 +76,8 @@ func checkText(_ string, text []byte) []schema.Problem {
 	return problems
 }
 
-// defaultConfig is that of the language. One that a user wrote need not have all the
-// settings that depend on it: the built-in ones are taken.
+// defaultConfig returns the default of the language. A user's config need not have all the settings that depend on
+// it: the built-in ones are used.
 func defaultConfig(env *calls.Env, language string) (*config, error) {
 	own := configTexts()
 	data, path, err := own.Read(env.Languages, language, configName)

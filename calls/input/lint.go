@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/jsonc"
 )
 
-// lint finds what is wrong with a config, in the flow or in a file, beyond its
-// schema: duplicate names, importance functions and variables that do not exist.
+// lint finds problems of a config, in the flow or in a file, beyond its schema: duplicate names, importance
+// functions and variables that do not exist.
 func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if doc, _ := params.Get("config"); doc.Kind() == value.Object {
 		if cfg, _, _ := checkConfig(doc); cfg == nil { // the schema check reports it

@@ -13,30 +13,30 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// givenMemory is the memory that the parameters give. What they do not give is
-// fetched from the store; an empty list is given.
+// givenMemory is the memory that the parameters give. Missing parts are fetched from the store; an empty list
+// counts as given.
 type givenMemory struct {
 	shortGiven, longGiven bool
 	short                 []plugins.Turn
 	long                  []recalledMemory
-	// shortSources and longSources are where the texts of short and long were taken from.
+	// shortSources and longSources are the origins of the texts of short and long.
 	shortSources []turnSource
 	longSources  []memorySource
 }
 
-// turnSource is where an utterance was taken from.
+// turnSource is the origin of an utterance.
 type turnSource struct {
 	content    calls.Traced
 	role, time calls.Origin
 }
 
-// memorySource is where a memory was taken from.
+// memorySource is the origin of a memory.
 type memorySource struct {
 	text  calls.Traced
 	score calls.Origin
 }
 
-// recalledMemory is a memory whose score may be unknown.
+// recalledMemory is a memory with a score, which may be unknown.
 type recalledMemory struct {
 	text  string
 	score *float64
@@ -145,8 +145,8 @@ func readTurn(v value.Value, pointer string) (turn plugins.Turn, from turnSource
 	return turn, from, nil
 }
 
-// contentText returns the text of a message's content, which stands at a pointer: a string,
-// null, or a list of parts of which those of type text count.
+// contentText returns the text of a message's content at a pointer: a string, null, or a list of parts of which
+// those with type text count.
 func contentText(v value.Value, pointer string) (calls.Traced, error) {
 	switch v.Kind() {
 	case value.Null:
@@ -262,8 +262,8 @@ func expandFormat(format calls.Traced, texts map[string]calls.Traced) calls.Trac
 	return calls.Traced{}.Append(append(pieces, format.Slice(end, len(format.Text)))...)
 }
 
-// readsConversation reports whether a step shows what was said before the question: its configuration has the
-// variable, as far as that stands in the flow, and the step gives no short-term memory of its own.
+// readsConversation reports whether a step shows the dialogue before the question: its configuration has the
+// variable, as far as the flow contains it, and the step gives no short-term memory of its own.
 func readsConversation(params value.Value) bool {
 	if own, _ := params.At("/memory/short_term"); !own.IsNull() {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// inputOrigins returns that of the user's words in the input of a step.
+// inputOrigins returns the origin of the user's words in the input of a step.
 func inputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	if pointer != "/input/user_input" {
 		return nil
@@ -51,8 +51,8 @@ func (b *builder) isMemory(name string) bool {
 	return isMemoryVariable(name) && !given
 }
 
-// variableOrigins returns those of a variable that is not memory: a parameter, or a name
-// that templates have too.
+// variableOrigins returns the origins of a variable that is not memory: a parameter, or a name that templates have
+// too.
 func (b *builder) variableOrigins(name string, v value.Value, text string) []calls.Origin {
 	if text == "" {
 		return nil
@@ -82,13 +82,13 @@ func (b *builder) variableOrigins(name string, v value.Value, text string) []cal
 // variable is, and does no I/O for that.
 type TurnResolver interface {
 	plugins.Resolver
-	// TurnOf returns the index of the utterance whose content is the variable; ok is false for a
-	// variable that holds no utterance.
+	// TurnOf returns the index of the utterance with the variable as content; ok is false for a variable that
+	// holds no utterance.
 	TurnOf(history []plugins.Turn, name string) (i int, ok bool)
 }
 
-// turnOrigins returns the origins of a variable whose resolver takes it from the dialogue: those of
-// the utterance. ok is false for any other variable.
+// turnOrigins returns the origins of a variable that its resolver takes from the dialogue: the origins of the
+// utterance. ok is false for any other variable.
 func (b *builder) turnOrigins(s source) (origins []calls.Origin, ok bool) {
 	resolver, ok := s.resolver.(TurnResolver)
 	if !ok {

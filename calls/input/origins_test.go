@@ -11,8 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Every byte that is a copy of a parameter's is where its origin says, also where all
-// texts are equal.
+// Every byte copied from a parameter is found at its stated origin, even if all texts are equal.
 func TestOrigins(t *testing.T) {
 	for _, same := range []bool{false, true} {
 		text := func(name string) string {

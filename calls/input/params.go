@@ -19,7 +19,7 @@ type Params struct {
 	Strict     bool         `json:"strict,omitempty" doc:"Fail where a config file cannot be read or a configuration gives cause for a warning."`
 }
 
-// Input is what a build starts from.
+// Input is the data that a build starts from.
 type Input struct {
 	UserInput string    `json:"user_input" doc:"The user's current words."`
 	Language  string    `json:"language" doc:"The language of the default texts."`

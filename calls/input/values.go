@@ -32,8 +32,8 @@ func (b *builder) callForeign(ctx context.Context, work func(context.Context) er
 	return err
 }
 
-// newState returns what functions may know. The dialogue is fetched for them; the
-// memories are not, before one asks.
+// newState returns the data for functions. The dialogue is fetched for them; the memories are fetched only when
+// one asks.
 func (b *builder) newState() plugins.State {
 	d := b.dialogueOrWarn()
 	vars := b.env.Vars
@@ -133,8 +133,7 @@ func sameResolver(a, b plugins.Resolver) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
 }
 
-// recallMemory returns the value of a variable that comes from memory, and notes what was
-// left out of it.
+// recallMemory returns the value of a variable that comes from memory, and notes the parts that were left out.
 func (b *builder) recallMemory(name string) value.Value {
 	if name == shortTerm {
 		d := b.dialogueOrWarn()
@@ -163,7 +162,7 @@ func (b *builder) keepMemory(name string, lines []calls.Traced) value.Value {
 	return value.OfString(b.memoryTexts[name].Text)
 }
 
-// dialogueOrWarn returns the dialogue, empty with a warning where it cannot be read.
+// dialogueOrWarn returns the dialogue, empty with a warning if it cannot be read.
 func (b *builder) dialogueOrWarn() dialogue {
 	d, err := b.dialogue()
 	if err != nil {
@@ -189,7 +188,7 @@ func (b *builder) loadDialogue(ctx context.Context) (d dialogue, err error) {
 			return dialogue{}, err
 		}
 	}
-	// The bounds are on what the prompt shows, roles and all.
+	// The bounds apply to the text in the prompt, roles and all.
 	trimmer := transcript.NewTrimmer(b.settings.MaxTurns, b.settings.MaxTokens, b.env.Tokens)
 	lines := make([]calls.Traced, len(turns))
 	for i, t := range turns {
@@ -239,8 +238,8 @@ func (b *builder) fetchedValue(name string) (value.Value, error) {
 	return v, nil
 }
 
-// sourceOfTurn returns the source of an utterance: that of a number in the parameters, or else one of what was
-// said before the question.
+// sourceOfTurn returns the source of an utterance by its number: in the parameters, or else in the dialogue before
+// the question.
 func (b *builder) sourceOfTurn(i int) turnSource {
 	if b.params.Memory.shortGiven {
 		return b.params.Memory.shortSources[i]
@@ -249,8 +248,7 @@ func (b *builder) sourceOfTurn(i int) turnSource {
 	return turnSource{b.before.Text(at), b.before.Origin(at, "/role"), b.before.Origin(at, "/timestamp")}
 }
 
-// sourceOfMemory returns where a memory was taken from: that of a number in the parameters, or
-// else one in the store.
+// sourceOfMemory returns the origin of a memory: by its number in the parameters, or else in the store.
 func (b *builder) sourceOfMemory(r recalledMemory, i int) memorySource {
 	if b.params.Memory.longGiven {
 		return b.params.Memory.longSources[i]
@@ -268,8 +266,8 @@ func tracedWhole(o calls.Origin, text string) calls.Traced {
 	return calls.Traced{Text: text, Origins: []calls.Origin{o}}
 }
 
-// causeOfEnd returns the error of a step that ended while a foreign function ran: the
-// function's own where it wraps the cause, because it names who took the time.
+// causeOfEnd returns the error of a step that ended while a foreign function ran: the function's own error if it
+// wraps the cause, because it names the function that used up the time.
 func causeOfEnd(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {
 		return cause

@@ -21,8 +21,8 @@ const (
 	longTerm  = "long_term_memory_content"
 )
 
-// state computes the variables that every build has beside those of memory, for example
-// current_user_input. They take precedence over registered ones.
+// state computes the variables that every build has beside the memory variables, for example current_user_input.
+// They take precedence over registered ones.
 var state = map[string]func(in Input, vars *calls.Vars) value.Value{
 	"current_user_input": func(in Input, _ *calls.Vars) value.Value { return value.OfString(in.UserInput) },
 	"question":           func(_ Input, vars *calls.Vars) value.Value { return value.OfString(vars.Question) },
@@ -35,17 +35,16 @@ var state = map[string]func(in Input, vars *calls.Vars) value.Value{
 	"inputs":             func(_ Input, vars *calls.Vars) value.Value { return vars.Inputs },
 }
 
-// variableNames finds where the value of a variable comes from.
+// variableNames finds the source of a variable's value.
 type variableNames struct {
 	given    *value.Map // by the parameter variables
 	registry *calls.Registry
-	// What the step sees; vars is nil before a flow runs.
+	// The data of the step; vars is nil before a flow runs.
 	in   Input
 	vars *calls.Vars
 }
 
-// source is where the value of a variable comes from: known, or else the
-// resolver of root, or else memory.
+// source is the source of a variable's value: known, or else the resolver of root, or else memory.
 type source struct {
 	root     string
 	path     string // JSON pointer of a member in root's value
@@ -53,9 +52,8 @@ type source struct {
 	resolver plugins.Resolver
 }
 
-// find looks for the name as a whole, then for its beginning before a dot, whose
-// value has the rest as members. A name may have the prefix vars. of
-// templates.
+// find looks for the name as a whole, then for its beginning before a dot, with the rest as a path to a member of
+// its value. A name may have the prefix vars. of templates.
 func (n variableNames) find(name string) (source, bool) {
 	if s, ok := n.findRoot(name); ok {
 		return s, true
@@ -143,8 +141,8 @@ func (n variableNames) findUnknown(modules []module) (list []unknownName) {
 	return list
 }
 
-// importanceProblem returns what is wrong with the name of an importance function; nil where it
-// can be asked: it is one, or a variable.
+// importanceProblem returns the problem with the name of an importance function; nil if it can be asked: it is
+// one, or a variable.
 func (n variableNames) importanceProblem(name string) *schema.Problem {
 	if err := n.registry.CheckPlugin(name); err != nil {
 		return unusableProblem("importance function", name, err)
@@ -162,7 +160,7 @@ func (n variableNames) importanceProblem(name string) *schema.Problem {
 	return &p
 }
 
-// variableProblem returns what is wrong with the name of a variable; nil where it has a value.
+// variableProblem returns the problem with the name of a variable; nil if it has a value.
 func (n variableNames) variableProblem(name string) *schema.Problem {
 	if s, ok := n.find(name); ok {
 		return n.pluginProblem(name, s)
