@@ -26,9 +26,8 @@ import (
 // Now is the time of the clock in every fake Env.
 var Now = time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 
-// Run checks one call: its description, its schemas, its examples, that it
-// stops when it is cancelled, and that Init does no I/O. prepare, where given,
-// may change the Env of every run.
+// Run checks one call: its description, its schemas, its examples, that it stops when it is cancelled, and that
+// Init does no I/O. prepare, if given, may change the Env of every run.
 func Run(t *testing.T, def calls.Definition, prepare ...func(*calls.Env)) {
 	t.Helper()
 	t.Run("info", func(t *testing.T) { checkInfo(t, def) })
@@ -137,8 +136,8 @@ func checkAbandon(t *testing.T, def calls.Definition, example calls.Example, pre
 	}
 }
 
-// checkPureInit runs Init where no file of the example exists, twice: it must
-// neither miss them nor answer differently.
+// checkPureInit runs Init twice without the files of the example: it must neither miss them nor answer
+// differently.
 func checkPureInit(t *testing.T, def calls.Definition, example calls.Example) {
 	example.Files = nil
 	t.Chdir(t.TempDir())
@@ -217,7 +216,7 @@ func (f flows) RunFlow(ctx context.Context, path string, inputs value.Value) (va
 	return inputs, nil
 }
 
-// mirror answers every request with JSON that says what was asked.
+// mirror answers every request with JSON that repeats the request.
 type mirror struct{}
 
 func (mirror) Do(req *http.Request) (*http.Response, error) {

@@ -17,8 +17,7 @@ type ToolCall struct {
 	Extra    map[string]json.RawMessage
 }
 
-// Function is what to call. Arguments is a JSON text as the model wrote it, which
-// need not be valid.
+// Function names the function to call. Arguments is a JSON text as the model wrote it, which need not be valid.
 type Function struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`

@@ -113,7 +113,7 @@ response_schema:
 	return def
 }
 
-// abilities returns what the model must be able to do.
+// abilities returns the abilities that the model must have.
 func abilities(params value.Value) (needs []string) {
 	if tools, ok := params.Get("tools"); ok && len(tools.List()) > 0 {
 		needs = append(needs, llm.CallsTools)
@@ -191,7 +191,7 @@ func checkTools(params value.Value, env calls.LintEnv) (problems []schema.Proble
 	return problems
 }
 
-// Validate checks what the parameters' schema cannot say.
+// Validate checks rules that the parameters' schema cannot express.
 func (p Params) Validate() error {
 	if _, _, err := p.buildMessages(); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// compileSchema returns the compiled response_schema; nil where there is none.
+// compileSchema returns the compiled response_schema; nil if there is none.
 func (p Params) compileSchema() (*schema.Schema, error) {
 	if p.ResponseSchema == nil {
 		return nil, nil
@@ -233,7 +233,7 @@ func checkTool(tool value.Value) error {
 	return nil
 }
 
-// Init makes the request; what of the parameters it leaves out is a warning.
+// Init makes the request; parameters that it leaves out become warnings.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	messages, odd, err := p.buildMessages()
 	var warnings []string

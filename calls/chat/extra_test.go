@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// What the call sends cannot be replaced behind the back of its parameters.
+// extra cannot replace members that the call sends for its parameters.
 func TestExtraReplacesNothing(t *testing.T) {
 	for member, hint := range map[string]string{
 		"messages: [{role: user, content: b}]": "use the parameter messages", "system: s": "use the parameter system",

@@ -18,8 +18,8 @@ var roles = []string{"system", "developer", "user", "assistant", "tool", "functi
 // thinking is the role of notes that in-chat keeps and no model API takes.
 const thinking = "thinking"
 
-// buildMessages returns the messages as they are sent, and warnings about what was left
-// out and what vendors will probably refuse.
+// buildMessages returns the messages as they are sent, and warnings about left-out parts and parts that vendors
+// will probably refuse.
 func (p Params) buildMessages() (messages []*value.Map, warnings []wording.Text, err error) {
 	if p.Messages == nil { // the short form
 		if p.System != "" {
@@ -62,7 +62,7 @@ func isThinking(m *value.Map) bool {
 	return name == thinking
 }
 
-// inputOrigins returns those of the messages that were sent, and of what the request has beside them: parameters.
+// inputOrigins returns the origins of the messages that were sent, and of the rest of the request: parameters.
 func inputOrigins(ctx context.Context, of calls.Record, pointer string) []calls.Origin {
 	at, isOfMessage := strings.CutPrefix(pointer, "/input/messages/")
 	if !isOfMessage {

@@ -1,5 +1,6 @@
-// Package choice is the call that picks one of several branches: the first whose
-// condition is true, or the one that a model finds the best.
+// Package choice is the call that picks one of several branches: the first with a true condition, or the best one
+// according to a model. For example, by: model with the choices refund and order picks refund for the question "I
+// want my money back".
 package choice
 
 import (
@@ -41,7 +42,7 @@ type Choice struct {
 	Default     bool   `json:"default,omitempty" doc:"Take it when no other is taken. At most one choice has it."`
 }
 
-// Input is what there is to decide.
+// Input is the data for the decision.
 type Input struct {
 	By       string     `json:"by"`
 	Choices  []Choice   `json:"choices"`
@@ -110,7 +111,7 @@ choices:
 	return def
 }
 
-// origins returns that of the branch, which is the name of a choice, and those of the input.
+// origins returns the origins of the branch, which is the name of a choice, and of the input.
 func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origin {
 	index, _ := of.Output.Get("index")
 	if pointer == "/input/question" {
@@ -122,7 +123,7 @@ func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origi
 	return []calls.Origin{{Pointer: "/choices/" + index.JSON() + "/branch"}}
 }
 
-// Validate checks what the parameters' schema cannot say.
+// Validate checks rules that the parameters' schema cannot express.
 func (p Params) Validate() error {
 	for i, c := range p.Choices {
 		if err := p.checkChoice(i, c); err != nil {
@@ -148,7 +149,7 @@ func (p Params) checkChoice(i int, c Choice) error {
 	return nil
 }
 
-// lintParams does the same where conditions, which are known only later, are null.
+// lintParams checks the same for a flow, in which conditions are null, because they are known only later.
 func lintParams(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 	var p Params
 	by, given := params.Get("by")
@@ -185,8 +186,7 @@ func readsConversation(params value.Value) bool {
 	return calls.ReadsUnlessGiven("messages")(params)
 }
 
-// namedBranches returns the output's schema with the branches that there are, where the
-// flow names them all.
+// namedBranches returns the output's schema with the possible branches, if the flow names them all.
 func namedBranches(output, params value.Value) value.Value {
 	choices, _ := params.Get("choices")
 	var names []value.Value
@@ -226,7 +226,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	return in, nil
 }
 
-// Exec picks the first branch whose condition is true, or asks the model.
+// Exec picks the first branch with a true condition, or asks the model.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
 		if err := ctx.Err(); err != nil {
@@ -239,7 +239,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	})
 }
 
-// decideByCondition takes the first choice whose condition is true, else the default.
+// decideByCondition takes the first choice with a true condition, else the default.
 func (in Input) decideByCondition(env *calls.Env) (*Output, error) {
 	for i, c := range in.Choices {
 		if c.When != nil && *c.When {
@@ -351,7 +351,7 @@ func (in Input) outputOf(branch, reason string) *Output {
 	return &Output{Branch: branch, Reason: reason, Index: i}
 }
 
-// newRequest returns what the model is asked.
+// newRequest returns the request for the model.
 func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input, open []Choice) (*llm.Request, []calls.Part, error) {
 	question := calls.TracedName("question", "", in.Question)
 	if p.Question != nil {

@@ -1,5 +1,5 @@
-// Package facts is the call that takes out of a conversation what is worth knowing
-// later. Later steps see its list as facts.
+// Package facts is the call that extracts facts from a conversation for later use. Later steps see its list as
+// facts. For example, from "I am Lin and vegetarian" it may take "The user is called Lin" and "Lin is vegetarian".
 package facts
 
 import (
@@ -31,7 +31,7 @@ type Params struct {
 	Temperature *float64 `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words; the provider's setting where it is not given." example:"0"`
 }
 
-// Input is what is read.
+// Input is the text to read.
 type Input struct {
 	Lines []ask.Line `json:"lines"`
 	Known []string   `json:"known"`
@@ -74,7 +74,7 @@ known: [The user lives in Lyon.]
 	return def
 }
 
-// origins returns those of what is read, and of the facts that were known before.
+// origins returns the origins of the input, and of the facts that were known before.
 func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	var p Params
 	if value.Decode(of.Params, &p) != nil {
@@ -102,7 +102,7 @@ func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin 
 	return nil
 }
 
-// knownOrigins returns those of the size bytes of a fact that was known before; of all of it, where size is 0.
+// knownOrigins returns the origins of size bytes of a fact that was known before; of all of it, if size is 0.
 func (p Params) knownOrigins(number string, size int) []calls.Origin {
 	if p.Known != nil {
 		return []calls.Origin{{End: size, Pointer: "/known/" + number}}
@@ -110,7 +110,7 @@ func (p Params) knownOrigins(number string, size int) []calls.Origin {
 	return []calls.Origin{{End: size, Kind: calls.OriginName, Name: "facts", Pointer: "/" + number}}
 }
 
-// Init gathers what there is to read.
+// Init gathers the text to read.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	in := Input{Lines: p.Lines(vars), Known: p.Known}
 	if in.Known == nil {
@@ -175,7 +175,7 @@ func mergeUnique(list, more []string) []string {
 	return all
 }
 
-// newRequest returns what the model is asked.
+// newRequest returns the request for the model.
 func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input, lines []ask.TracedLine) (*llm.Request, []calls.Part, error) {
 	talk, left := p.FormatNewest(env, lines, "conversation")
 	known := make([]calls.Traced, len(in.Known))
@@ -202,8 +202,8 @@ func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input, lines 
 	return &llm.Request{Model: p.Model, Temperature: p.Temperature, Messages: []llm.Message{llm.TextMessage("user", text)}}, parts, nil
 }
 
-// answerSchema returns what the model fills in. How many facts there are is bounded
-// afterwards: one too many is no reason to ask again.
+// answerSchema returns the schema of the model's answer. The number of facts is bounded afterwards: one too many
+// is not a reason to ask again.
 func (p Params) answerSchema() (*schema.Schema, error) {
 	domain := value.Pairs("type", "string")
 	if len(p.Domains) > 0 {

@@ -16,7 +16,7 @@ type Params struct {
 	Inputs *value.Map `json:"inputs,omitempty" doc:"The inputs of the flow. They are checked against its inputs schema."`
 }
 
-// Input is what is run.
+// Input names the flow to run and its inputs.
 type Input struct {
 	Path   string     `json:"path" doc:"The flow file."`
 	Inputs *value.Map `json:"inputs" doc:"The inputs of the flow."`
@@ -100,7 +100,7 @@ func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
 	return in, nil
 }
 
-// Exec runs the flow inside the same run: its events are those of STEP/inner steps.
+// Exec runs the flow inside the same run: its events belong to the steps STEP/inner.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
 		return env.Flows.RunFlow(ctx, in.Path, value.OfMap(in.Inputs))

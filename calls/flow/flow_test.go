@@ -13,7 +13,7 @@ import (
 
 func TestConformance(t *testing.T) { callstest.Run(t, flow.Definition()) }
 
-// asked records what it is asked to run.
+// asked records the flow that it is asked to run.
 type asked struct {
 	path   string
 	inputs value.Value

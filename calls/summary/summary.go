@@ -1,5 +1,5 @@
-// Package summary is the call that sums up what was said and done. Later steps see
-// its text as summary.
+// Package summary is the call that sums up a conversation and the outputs of steps. Later steps see its text as
+// summary. For example, after 50 messages, a prompt can contain the summary in place of the oldest 40.
 package summary
 
 import (
@@ -28,7 +28,7 @@ type Params struct {
 	MaxTokens    int      `json:"max_tokens,omitempty" min:"1" max:"10000000" doc:"The longest answer, in tokens; the vendor's limit where it is not given." example:"500"`
 }
 
-// Input is what is summed up.
+// Input is the text to sum up.
 type Input struct {
 	Lines    []ask.Line `json:"lines"`
 	Before   string     `json:"before,omitempty" doc:"The summary of what came before."`
@@ -71,7 +71,7 @@ max_words: 50
 	return def
 }
 
-// inputOrigins returns those of what is summed up, and of a summary that is that of before.
+// inputOrigins returns the origins of the text to sum up, and of a summary that is the previous one.
 func inputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	lines, _ := of.Input.Get("lines")
 	switch {
@@ -88,12 +88,12 @@ func inputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Or
 	return p.InputOrigins(of, below)
 }
 
-// Init gathers what there is to sum up.
+// Init gathers the text to sum up.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	return Input{Lines: p.Lines(vars), Before: vars.Summary(), Question: vars.Question}, nil
 }
 
-// Exec asks the model; of nothing new, the summary is that of before.
+// Exec asks the model; if there is nothing new, it returns the previous summary.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
 		if err := ctx.Err(); err != nil {
@@ -127,7 +127,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	}
 }
 
-// request returns what the model is asked.
+// request returns the request for the model.
 func (p Params) request(ctx context.Context, env *calls.Env, in Input, lines []ask.TracedLine) (*llm.Request, []calls.Part, error) {
 	talk, left := p.FormatNewest(env, lines, "conversation")
 	values := ask.NewValues("left", left, "max_words", p.MaxWords)

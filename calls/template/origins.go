@@ -10,9 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/secret"
 )
 
-// origins returns those of the values in the input, and of the rendered text: the template is
-// rendered once more, with a trace. A text that comes out differently, for it has the time in it,
-// has none.
+// origins returns the origins of the values in the input, and of the rendered text: the template is rendered once
+// more, with a trace. A text that differs the second time, for example because it contains the time, has none.
 func origins(ctx context.Context, of calls.Record, at string) (list []calls.Origin) {
 	if at != "/output/text" {
 		return calls.ParamsAsInput(ctx, of, at)
@@ -73,7 +72,7 @@ func origins(ctx context.Context, of calls.Record, at string) (list []calls.Orig
 	return list
 }
 
-// namedIn returns the values that the template names where a span is from.
+// namedIn returns the values that the template names in the part that a span comes from.
 func (p *Params) namedIn(t *prompt.Template, span prompt.Span) (refs []prompt.ValueRef) {
 	for _, ref := range t.Refs() {
 		v, ok := p.Values.Get(ref.Path[0])

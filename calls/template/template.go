@@ -22,7 +22,7 @@ type Params struct {
 	Dialect  string     `json:"dialect,omitempty" enum:"flow|transformers" default:"flow" doc:"flow is the language of flows. transformers reads the chat template of a model as Hugging Face's transformers do: line breaks after statements go, undefined names are empty, and there are break, continue, raise_exception and strftime_now."`
 }
 
-// Input is what the template is rendered with.
+// Input is the data for rendering the template.
 type Input struct {
 	Values *value.Map `json:"values" doc:"The values of the names in the template."`
 	Seed   int64      `json:"seed,omitempty" doc:"The seed of the filter random, where the template uses it."`
@@ -81,7 +81,7 @@ values:
 	return def
 }
 
-// pointer is where the template stands in the parameters.
+// pointer is the place of the template in the parameters.
 const pointer = "/template"
 
 // templatesOf returns the template with the names that it mentions. The chat template of a model sees
@@ -174,8 +174,8 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	return in, nil
 }
 
-// names are those that the template may use. What is missing of what the step sees belongs to steps
-// that were skipped, whose members may be given a default.
+// names are the names that the template may use. Names of the step that are missing belong to steps that were
+// skipped; their members may be given a default.
 type names struct {
 	prompt.SecretValues
 	seed int64
@@ -214,8 +214,8 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	}
 }
 
-// classifyError returns an error of the template a kind: a bound that was reached is
-// Budget, the end of the context what it is, everything else Invalid.
+// classifyError returns an error of the template with a kind: Budget for a bound that was reached, the context's
+// own error at its end, Invalid for everything else.
 func classifyError(err error) error {
 	var fault *prompt.Error
 	if !errors.As(err, &fault) {

@@ -96,7 +96,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A hint stands apart from the message.
+// A hint is separate from the message.
 func TestHint(t *testing.T) {
 	_, err := exec(t.Context(), t, "template: '{{ name | uper }}'\nvalues: {name: x}")
 	hint := calls.HintOf(err)
