@@ -1,9 +1,10 @@
-// Package importer turns files of other programs into flows, tests and settings of this one. It has what all
-// kinds share: a [Source] accounts for each leaf of a file that was read, a [Plan] has the files to
-// write and the [Report], and [Write] puts them on the disk. Each kind is a package below it.
+// Package importer turns files of other programs into flows, tests and settings of this one. It has the common
+// parts of all kinds: a [Source] accounts for each leaf of a file that was read, a [Plan] has the files to write
+// and the [Report], and [Write] puts them on the disk. Each kind is a package below it.
 //
-// Nothing of a source is dropped silently: each leaf, a scalar or an empty list or map, is kept, changed or
-// not kept, once. What no reader has looked at is not kept.
+// Nothing of a source is dropped silently: each leaf, a scalar or an empty list or map, is kept, changed or not
+// kept, once. A leaf that no reader has looked at is not kept: for example, a misspelt key is in the report as not
+// kept.
 package importer
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// Verdict is what became of a leaf.
+// Verdict says whether a leaf was kept.
 type Verdict string
 
 // The verdicts.
@@ -26,7 +27,7 @@ const (
 	NotKept Verdict = "not_kept"
 )
 
-// Leaf is a leaf of a source and what became of it.
+// Leaf is a leaf of a source with its verdict.
 type Leaf struct {
 	// File is the source, relative to the folder of the file that was imported.
 	File    string `json:"file"`
@@ -36,14 +37,14 @@ type Leaf struct {
 	// Value is the beginning of the leaf.
 	Value   string  `json:"value"`
 	Verdict Verdict `json:"verdict"`
-	// Note tells how it was changed, or why it is not kept and what to do; "" for what is kept.
+	// Note says how it was changed, or why it is not kept and how to replace it; "" for a leaf that is kept.
 	Note string `json:"note,omitempty"`
 }
 
 // maxShown is how much of a leaf the report shows.
 const maxShown = 80
 
-// Report is what became of all leaves. A reader of a kind makes it; it is only data.
+// Report lists the verdicts of all leaves. A reader of a kind makes it; it is only data.
 type Report struct {
 	Kind   string `json:"kind"`
 	Source string `json:"source"`
@@ -69,8 +70,8 @@ func (r *Report) Add(leaves []Leaf) {
 	}
 }
 
-// Source is a file that was read, and what became of each of its nodes. A reader makes one for each
-// file and marks nodes in it; it is not safe for concurrent use.
+// Source is a file that was read, with the verdicts of its nodes. A reader makes one for each file and marks nodes
+// in it; it is not safe for concurrent use.
 type Source struct {
 	File string
 	Root *yaml.Node
@@ -83,12 +84,12 @@ type mark struct {
 	note    wording.Text
 }
 
-// NewSource returns the source of a file whose root was parsed.
+// NewSource returns the source of a file with a parsed root.
 func NewSource(file string, root *yaml.Node) *Source {
 	return &Source{File: file, Root: root, marks: map[*yaml.Node]mark{}}
 }
 
-// Keep marks a node, and what is below it, as kept as it is.
+// Keep marks a node, and everything below it, as kept as it is.
 func (s *Source) Keep(n *yaml.Node) { s.set(n, mark{verdict: Kept}) }
 
 // Change marks a node as changed.
@@ -101,8 +102,8 @@ func (s *Source) Drop(n *yaml.Node, why wording.Text) {
 	}
 }
 
-// set marks a node, unless something of it was lost already: a leaf that is used twice is kept only where both
-// uses keep it.
+// set marks a node, unless something of it was lost already: a leaf that is used twice is kept only if both uses
+// keep it.
 func (s *Source) set(n *yaml.Node, m mark) {
 	if n == nil {
 		return
@@ -117,8 +118,8 @@ func (s *Source) set(n *yaml.Node, m mark) {
 
 var severity = map[Verdict]int{Kept: 1, Changed: 2, NotKept: 3}
 
-// Leaves returns all leaves in the order of the file, with what became of each. An alias counts once,
-// where its anchor is.
+// Leaves returns all leaves in the order of the file, with their verdicts. An alias counts once, at the place of
+// its anchor.
 func (s *Source) Leaves(language string) (all []Leaf) {
 	unread := mark{NotKept, wording.Say("nothing here takes it")}
 	s.walk(s.Root, "", unread, false, func(n *yaml.Node, pointer string, m mark) {
@@ -130,8 +131,8 @@ func (s *Source) Leaves(language string) (all []Leaf) {
 	return all
 }
 
-// walk visits the leaves below a node; above is the mark that holds without another. Below what is lost nothing is kept:
-// isLost is set there.
+// walk visits the leaves below a node; above is the mark that holds without another. Nothing below a lost node is
+// kept: isLost is set there.
 func (s *Source) walk(n *yaml.Node, pointer string, above mark, isLost bool, visit func(*yaml.Node, string, mark)) {
 	if n == nil || n.Kind == yaml.Alias {
 		return
@@ -161,7 +162,7 @@ type File struct {
 	Data []byte
 }
 
-// Plan is what an import comes to. A reader of a kind makes it.
+// Plan is the result of an import, before it is written. A reader of a kind makes it.
 type Plan struct {
 	Files  []File
 	Report Report

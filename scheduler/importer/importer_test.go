@@ -25,9 +25,9 @@ func TestEachLeafIsAccountedForOnce(t *testing.T) {
 	}
 	s.Keep(member("a"))
 	s.Drop(member("a/1/b"), wording.Same("gone"))
-	s.Keep(member("a/1/b")) // what is lost once stays lost
+	s.Keep(member("a/1/b")) // a lost leaf stays lost
 	s.Change(member("d"), wording.Same("other"))
-	s.Keep(member("d")) // what is changed once stays changed
+	s.Keep(member("d")) // a changed leaf stays changed
 	s.Keep(nil)
 	var r importer.Report
 	r.Add(s.Leaves("en"))

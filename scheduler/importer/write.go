@@ -15,11 +15,11 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// ReportSuffix is what the file of a report is called behind the name of the import.
+// ReportSuffix is the end of a report's file name, after the name of the import.
 const ReportSuffix = ".import.json"
 
-// record is the file of a report. Hashes are those of the files that were written: a later import
-// replaces only files that are as it left them.
+// record is the file of a report. Hashes are the hashes of the files that were written: a later import replaces
+// only files that have not changed since.
 type record struct {
 	Report
 	Hashes map[string]string `json:"hashes"`
@@ -84,7 +84,7 @@ func writeFile(path string, data []byte, recorded string) (isBeside bool, err er
 	return false, calls.WriteFile(path, data, 0o644)
 }
 
-// readRecord reads what an earlier import recorded; nothing where there was none.
+// readRecord reads the record of an earlier import; nothing if there was none.
 func readRecord(file string) (r record, err error) {
 	data, err := calls.ReadFile(file, calls.AnyLength)
 	if errors.Is(err, fs.ErrNotExist) {

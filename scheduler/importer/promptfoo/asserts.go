@@ -22,13 +22,13 @@ type assertion struct {
 	metric           string
 }
 
-// translation is what an assertion becomes: the subject, if it is not the answer, matchers, and what
-// changed.
+// translation is the result for an assertion: the subject, if it is not the answer, matchers, and a note on the
+// changes.
 type translation struct {
 	subject  *value.Map
 	matchers []*value.Map
 	note     wording.Text
-	// why is why there is none.
+	// why says why there are no matchers.
 	why wording.Text
 }
 
@@ -58,7 +58,7 @@ func isAssertType(kind string) bool {
 	return translators()[kind] != nil || kind == "grade" || lostKinds[kind] != ""
 }
 
-// lostKinds are the types that have no equal, and what to do.
+// lostKinds are the types that have no equal, with the remedy.
 var lostKinds = map[string]string{
 	"python": codeRemedy, "ruby": codeRemedy, "webhook": "write a check as a plugin",
 	"moderation": "ask a judge: judge: {criteria: [...]}", "classifier": "ask a judge: judge: {criteria: [...]}", "perplexity": noEqual, "perplexity-score": noEqual,
@@ -208,14 +208,14 @@ func (r *reader) checkOf(item value.Value) wording.Text {
 	return r.checkItem(item)
 }
 
-// takesThreshold are the types whose threshold counts.
+// takesThreshold are the types that use the threshold.
 var takesThreshold = map[string]bool{
 	"llm-rubric": true, "g-eval": true, "model-graded-closedqa": true, "factuality": true, "model-graded-factuality": true, "answer-relevance": true,
 	"similar": true, "levenshtein": true, "rouge-n": true, "latency": true, "cost": true,
 }
 
-// markAssertion marks the parts of an assertion that has become a check, which are as note tells; what no check takes is
-// left as it is: not kept.
+// markAssertion marks the parts of an assertion that has become a check, as changed if there is a note. A part
+// that no check uses is left as it is: not kept.
 func markAssertion(s *importer.Source, a *assertion, note wording.Text) {
 	nodes := []*yaml.Node{a.node}
 	if keys := membersOf(a.node); len(keys) > 0 {
@@ -255,7 +255,7 @@ func (a *assertion) item(subject, matchers *value.Map) value.Value {
 	return value.OfMap(item)
 }
 
-// translateValue turns the templates in a value into ours. how is why it cannot; Code is no template.
+// translateValue turns the templates in a value into ours. how says why it cannot; code is not a template.
 func (r *reader) translateValue(a *assertion) (how wording.Text) {
 	if a.kind == "javascript" {
 		return how
@@ -293,7 +293,7 @@ func translateTexts(v value.Value) (value.Value, error) {
 
 func one(matchers *value.Map) translation { return translation{matchers: []*value.Map{matchers}} }
 
-// listOrText returns the value as the matcher takes it: a list for those of several texts.
+// listOrText returns the value in the form for the matcher: a list for matchers of several texts.
 func listOrText(a *assertion, matcher string) value.Value {
 	if matcher != "contains_all" && matcher != "contains_any" {
 		return value.OfString(a.value.PlainText())

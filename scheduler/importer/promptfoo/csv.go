@@ -13,8 +13,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/importer"
 )
 
-// readCSV reads tests from a file of CSV: columns are variables, those that begin with two underscores
-// say what is expected.
+// readCSV reads tests from a file of CSV: columns are variables, except columns that begin with two underscores,
+// which hold expectations: __expected, for example.
 func (r *reader) readCSV(s *importer.Source, n *yaml.Node, file string) {
 	data, at, err := r.readFile(file)
 	if err != nil {

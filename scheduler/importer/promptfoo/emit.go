@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/importer"
 )
 
-// plan returns the files and the report of what was read from a file.
+// plan returns the files and the report of an import from a file.
 func (r *reader) plan(kind, source string) *importer.Plan {
 	if len(r.prompts) == 0 { // which is theirs too
 		r.prompts = []*promptText{{messages: []message{{"user", "{{ inputs.prompt }}"}}}}
@@ -37,12 +37,12 @@ func (r *reader) plan(kind, source string) *importer.Plan {
 	return p
 }
 
-// cases returns a case for each test and each value of its lists, with what all tests have.
+// cases returns a case for each test and each value of its lists, with the settings of all tests.
 func (r *reader) cases() (all []*test) {
 	for _, t := range r.tests {
 		all = append(all, t.over(r.defaults).expand()...)
 	}
-	if len(all) == 0 && (r.hasTests || !r.isRedTeam) { // one test with what all have
+	if len(all) == 0 && (r.hasTests || !r.isRedTeam) { // one test with the settings of all
 		only := (&test{}).over(r.defaults)
 		if r.hasTests {
 			only.lose("tests")
@@ -65,7 +65,7 @@ func (r *reader) cases() (all []*test) {
 	return all
 }
 
-// skipDependent keeps a case from running whose values or prompts take what another test stores.
+// skipDependent skips a case if its values or prompts use a value that another test stores.
 func (r *reader) skipDependent(t *test) {
 	for _, name := range r.stored {
 		mention := regexp.MustCompile(`\{[{%][^}]*\b` + regexp.QuoteMeta(name) + `\b`)
@@ -82,7 +82,7 @@ func (r *reader) skipDependent(t *test) {
 	}
 }
 
-// inputSchema returns the schema of the inputs: what prompts and checks mention, and what tests give.
+// inputSchema returns the schema of the inputs: names that prompts and checks mention, and values that tests give.
 func (r *reader) inputSchema(cases []*test) value.Value {
 	var mentioned, names []string
 	add := func(list *[]string, name string) {
@@ -141,7 +141,7 @@ func (r *reader) inputSchema(cases []*test) value.Value {
 		if isRequired {
 			required = append(required, value.OfString(name))
 		} else {
-			property.Set("default", value.OfString("")) // what a template of theirs makes of it
+			property.Set("default", value.OfString("")) // the value in their templates
 		}
 		properties.Set(name, value.OfMap(property))
 	}
@@ -195,7 +195,8 @@ func (r *reader) flow(i int, p *promptText, inputs value.Value) value.Value {
 	return value.OfMap(f)
 }
 
-// madePrompt is the input of a flow whose prompt is made by code, or by a template that has no equal: the prompt.
+// madePrompt is the input of a flow whose prompt is made by code, or by a template that has no equal: it gives the
+// prompt.
 const madePrompt = "made_prompt"
 
 // withMadePrompt returns a schema of inputs with the prompt among them, and why it is an input.
@@ -210,7 +211,8 @@ func withMadePrompt(inputs value.Value, why string) value.Value {
 	return value.OfMap(schema)
 }
 
-// testedFlows are those that the test file runs: with a prompt of their own. Where none has one, all are, and no case runs.
+// testedFlows are the flows that the test file runs: the ones with a prompt of their own. If none has one, all are
+// listed, and no case runs.
 func (r *reader) testedFlows() (names []value.Value, areMade bool) {
 	for i, p := range r.prompts {
 		if p.missing == "" {
@@ -226,7 +228,7 @@ func (r *reader) testedFlows() (names []value.Value, areMade bool) {
 	return names, true
 }
 
-// excluded are the combinations of providers and tested flows that do not run; none where that would be all.
+// excluded are the combinations of providers and tested flows that do not run; none if that would be all.
 func (r *reader) excluded() (pairs []value.Value) {
 	runs := 0
 	for _, p := range r.providers {
@@ -332,7 +334,7 @@ func (r *reader) caseOf(t *test) value.Value {
 	return value.OfMap(c)
 }
 
-// literal returns a value whose texts a test file takes as they are, although they look like templates.
+// literal returns a value with texts that a test file reads as they are, although they look like templates.
 func literal(v value.Value) value.Value {
 	switch v.Kind() {
 	case value.List:

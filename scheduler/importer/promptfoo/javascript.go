@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// errConstant is that of code that does not look at the answer.
+// errConstant is the error of code that does not look at the answer.
 var errConstant = wording.Errorf("it comes out the same for every answer")
 
 // translateCode returns the matchers of an expression of JavaScript, one for each of the conditions that
@@ -69,7 +69,7 @@ func (n *scriptNode) isAll(passes bool) bool {
 	return n.kind == scriptNumber && n.text == number || n.kind == scriptName && n.text == word
 }
 
-// comparesLoosely reports whether code compares, by == or !=, with what may be no text.
+// comparesLoosely reports whether code compares, by == or !=, with a value that may not be a text.
 func comparesLoosely(code string) bool {
 	root, err := parseCode(code)
 	return err == nil && root.comparesLoosely()
@@ -123,7 +123,7 @@ func (n *scriptNode) matcher() (*value.Map, error) {
 	return value.Pairs("that", "{{ "+text+" }}"), nil
 }
 
-// simpleMatcher returns the matcher of what has one: output.includes("x"), /x/.test(output), output === "x".
+// simpleMatcher returns the matcher of code that has one: output.includes("x"), /x/.test(output), output === "x".
 func (n *scriptNode) simpleMatcher() *value.Map {
 	if n.kind == scriptBinary && n.text == "===" && n.args[0].isBareOutput() && n.args[1].kind == scriptString {
 		return value.Pairs("equals", n.args[1].text)
@@ -167,7 +167,7 @@ func folded(m *value.Map, fold bool) *value.Map {
 	return m
 }
 
-// regexMatcher returns the matcher of /pattern/flags; nil where it is not one of RE2.
+// regexMatcher returns the matcher of /pattern/flags; nil if it is not valid in RE2.
 func regexMatcher(literal string) *value.Map {
 	end := strings.LastIndex(literal, "/")
 	pattern, flags := literal[1:end], strings.Trim(literal[end+1:], "gu")
@@ -194,7 +194,7 @@ const (
 	kindInput // a text or a number, as the tests give it
 )
 
-// operators are those of two sides, as they are written here, and what they give.
+// operators are the binary operators, as they are written here, with the kind of their result.
 var operators = map[string]struct {
 	text string
 	kind scriptKind
@@ -279,7 +279,8 @@ func (n *scriptNode) ternaryExpression() (text string, kind scriptKind, err erro
 	return "(" + then + " if " + condition + " else " + otherwise + ")", kind, nil
 }
 
-// looseText returns the text of an expression that is compared with one of another kind: they are equal where the texts are.
+// looseText returns the text of an expression that is compared with one of another kind: they are equal if the
+// texts are.
 func looseText(text string, kind scriptKind) string {
 	if kind == kindText {
 		return text
@@ -305,7 +306,7 @@ func (n *scriptNode) memberExpression() (text string, kind scriptKind, err error
 		return text, kindInput, nil
 	}
 	inner, kind, err := on.expression()
-	if kind == kindInput { // without a length where it is a number
+	if kind == kindInput { // without a length if it is a number
 		inner = "(" + inner + " | string)"
 	}
 	if err != nil || n.text != "length" || kind == kindNumber {
@@ -314,7 +315,8 @@ func (n *scriptNode) memberExpression() (text string, kind scriptKind, err error
 	return "(" + inner + " | length)", kindNumber, nil
 }
 
-// methodKinds are the methods of texts that have an equal, with what they give; @ is the text, # the argument.
+// methodKinds are the methods of texts that have an equal, with the kind of their result; @ is the text, # the
+// argument.
 var methodKinds = map[string]struct {
 	text string
 	args int
@@ -349,7 +351,7 @@ func (n *scriptNode) callExpression() (text string, kind scriptKind, err error) 
 	return strings.NewReplacer("@", inner, "#", arg).Replace(m.text), m.kind, nil
 }
 
-// textExpression is expression for what becomes a text where it is used, as an input does.
+// textExpression is expression for a value that is used as a text, for example an input.
 func (n *scriptNode) textExpression() (text string, kind scriptKind, err error) {
 	text, kind, err = n.expression()
 	if kind == kindInput {

@@ -53,7 +53,7 @@ func parseScript(code string) (*scriptNode, error) {
 
 func (p *scriptParser) skipSpace() { p.rest = strings.TrimLeft(p.rest, " \t\r\n") }
 
-// take takes one of the texts from the front; "" where none is there.
+// take takes one of the texts from the front; "" if none of them is there.
 func (p *scriptParser) take(texts ...string) string {
 	p.skipSpace()
 	for _, text := range texts {
@@ -149,7 +149,7 @@ func (p *scriptParser) parsePostfix() (*scriptNode, error) {
 			n = &scriptNode{kind: scriptIndex, args: []*scriptNode{n, index}}
 		case "(":
 			n, err = p.parseArguments(n)
-		case "?.": // nothing stands for nothing there, and is an error here
+		case "?.": // a missing value gives undefined there, and is an error here
 			return nil, errNoEqual
 		default:
 			return n, nil
@@ -216,10 +216,10 @@ func unquote(text string) (plain string, ok bool) {
 	return plain, !strings.Contains(strings.ReplaceAll(text, `\\`, ""), `\x`) && !strings.Contains(strings.ReplaceAll(text, `\\`, ""), `\u`)
 }
 
-// errNoEqual is that of code that is more than a condition on the answer.
+// errNoEqual is the error of code that is more than a condition on the answer.
 var errNoEqual = wording.Errorf("it is more than a condition on the answer")
 
-// method takes a call of a method apart; on is nil where it is none.
+// method takes a call of a method apart; on is nil if it is not such a call.
 func (n *scriptNode) method() (on *scriptNode, name string, args []*scriptNode) {
 	if n.kind != scriptCall || n.args[0].kind != scriptMember {
 		return nil, "", nil

@@ -13,9 +13,9 @@ import (
 type promptText struct {
 	label    string
 	messages []message
-	// names are what providers call it that run some prompts only.
+	// names are the names of the prompt for providers that run some prompts only.
 	names []string
-	// missing is why the prompt is not here, where it is code; "" where it is.
+	// missing says why the prompt could not be imported, for example because it is code; "" if it was.
 	missing string
 }
 
@@ -44,15 +44,15 @@ type test struct {
 	checks    []value.Value
 	threshold value.Value
 	tags      []string
-	// lost is what of its assertions has no equal here: the case is skipped for it.
+	// lost lists its assertions that have no equal here: the case is skipped because of them.
 	lost []string
-	// isWhole is set where variables that are lists are values of one case.
+	// isWhole is set if variables that are lists are values of one case.
 	isWhole bool
 }
 
 func (t *test) lose(what string) { t.lost = append(t.lost, what) }
 
-// over returns the test laid over what others share with it.
+// over returns the test laid over the settings that others share with it.
 func (t *test) over(below *test) *test {
 	all := &test{name: t.name, vars: value.NewMap(0), threshold: t.threshold, isWhole: t.isWhole || below.isWhole}
 	for _, layer := range []*test{below, t} {

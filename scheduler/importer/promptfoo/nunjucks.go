@@ -11,13 +11,13 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// tag matches a tag of a template: its braces and what is between them.
+// tag matches a tag of a template: its braces and the text between them.
 var tag = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`)
 
 // quoted matches a string in a tag.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
 
-// rewrites are what Nunjucks and the expressions here write differently, in the tags of a template.
+// rewrites are the differences between Nunjucks and the expressions here, in the tags of a template.
 var rewrites = []struct {
 	from *regexp.Regexp
 	to   string
@@ -38,8 +38,8 @@ var rewrites = []struct {
 	{regexp.MustCompile(`\bfor\s+(\w+)\s*,\s*(\w+)\s+in\s+([\w.]+)`), "for $1, $2 in $3.items()", "for k, v in x takes the members of x"},
 }
 
-// translateTemplate returns a template of Nunjucks as one of ours, whose variables are inputs, and
-// what had to change. The error is that of our parser, for what has no equal.
+// translateTemplate returns a template of Nunjucks as one of ours, with inputs as its variables, and the changes.
+// The error is our parser's, for templates that have no equal.
 func translateTemplate(text string) (translated string, changes []wording.Text, err error) {
 	translated = tag.ReplaceAllStringFunc(text, func(t string) string {
 		if strings.HasPrefix(t, "{#") {

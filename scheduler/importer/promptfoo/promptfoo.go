@@ -1,9 +1,10 @@
 // Package promptfoo reads configurations of promptfoo: prompts become flows, tests become test files, providers
-// settings. No code and no template of a configuration runs.
+// settings. For example, the assertion {type: contains, value: tea} becomes a check with contains: tea. No code
+// and no template of a configuration runs.
 //
-// [Read] is the entry. model.go has what is read: prompts.go reads prompts, nunjucks.go turns their templates into ours; providers.go
-// reads providers, tests.go and csv.go tests, asserts.go what they assert, javascript.go the expressions among it that have an equal
-// here. emit.go writes it all down.
+// [Read] is the entry. model.go has the data that is read: prompts.go reads prompts, nunjucks.go turns their
+// templates into ours; providers.go reads providers, tests.go and csv.go tests, asserts.go their assertions,
+// javascript.go the expressions among them that have an equal here. emit.go writes the files.
 package promptfoo
 
 import (
@@ -24,19 +25,19 @@ const Kind = "promptfoo"
 
 // Options are how an import is written.
 type Options struct {
-	// Name is what its files are called.
+	// Name is the name of its files.
 	Name string
 	// Settings is the file of the settings with the providers.
 	Settings string
-	// Language is that of the report.
+	// Language is the language of the report.
 	Language string
 	// CheckItem returns the fault of an item of expect, so that no assertion is written that a test file may not have, for example
 	// one that cannot fail; zero for nothing. nil: items are not looked at.
 	CheckItem func(item value.Value) wording.Text
 }
 
-// Read reads the configuration at file in files, and what it names there. What was not read is in the report of the plan; an error is a file that is no
-// configuration.
+// Read reads the configuration at file in files, and the files that it names. Parts that were not read are in the
+// report of the plan; an error means that the file is not a configuration.
 func Read(files fs.FS, file string, o Options) (*importer.Plan, error) {
 	r := &reader{files: files, dir: path.Dir(file), name: o.Name, settings: o.Settings, language: o.Language, checkItem: o.CheckItem, repeat: 1}
 	data, err := calls.ReadFileFS(files, file, calls.AnyLength)
@@ -121,7 +122,7 @@ func (r *reader) dropUnusedEnv() {
 	}
 }
 
-// envInput is the input that has what templates know as env.NAME.
+// envInput is the input for the values that templates know as env.NAME.
 const envInput = "env"
 
 // usedEnv returns the names of env that prompts and checks mention.
@@ -153,8 +154,8 @@ func (r *reader) templates() (texts []string) {
 	return texts
 }
 
-// envProperty returns the schema of the input env: an object with a text for each name, and those of
-// the configuration by default.
+// envProperty returns the schema of the input env: an object with a text for each name, and the configuration's
+// values by default.
 func (r *reader) envProperty(names []string) value.Value {
 	properties, usual := value.NewMap(len(names)), value.NewMap(len(names))
 	for _, name := range names {
@@ -175,7 +176,7 @@ func (r *reader) readOptions(n *yaml.Node) {
 	r.main.Drop(keys["showProgressBar"], wording.Say("nothing here takes it"))
 }
 
-// wholeNumber reads a node that is a whole number; 0 where it is none.
+// wholeNumber reads a node that is a whole number; 0 if it is none.
 func (r *reader) wholeNumber(n *yaml.Node) int {
 	if n == nil {
 		return 0

@@ -37,7 +37,7 @@ func read(t *testing.T, config string, files map[string]string) (*importer.Plan,
 	return plan, written
 }
 
-// at returns what is at a pointer, as JSON.
+// at returns the value at a pointer, as JSON.
 func at(t *testing.T, v value.Value, pointer string) string {
 	t.Helper()
 	got, ok := v.At(pointer)
@@ -214,8 +214,8 @@ func TestJavaScript(t *testing.T) {
 	}
 }
 
-// What equals wants is the text that JavaScript makes of the value, and all of an object; a comparison by == is told where it may come
-// out otherwise.
+// equals wants the text that JavaScript makes from the value, and all of an object; a comparison by == is reported
+// if its result may differ.
 func TestEquals(t *testing.T) {
 	for written, want := range map[string]string{
 		"5": `{"equals":"5"}`, "1.0": `{"equals":"1"}`, "1.50": `{"equals":"1.5"}`, "1e3": `{"equals":"1000"}`, "-0.0": `{"equals":"0"}`, "1e21": `{"equals":"1e+21"}`, "1.5e-7": `{"equals":"1.5e-7"}`,
@@ -241,7 +241,7 @@ func TestEquals(t *testing.T) {
 	}
 }
 
-// translate returns the matchers of an assertion in JavaScript; skip where it has none.
+// translate returns the matchers of an assertion in JavaScript; skip if it has none.
 func translate(t *testing.T, code string) string {
 	t.Helper()
 	quoted := value.OfString(code).JSON()
@@ -303,7 +303,7 @@ redteam: {purpose: x}
 	}
 }
 
-// verdicts returns what became of the leaves, by their pointers.
+// verdicts returns the verdicts of the leaves, by their pointers.
 func verdicts(plan *importer.Plan) map[string]importer.Verdict {
 	all := map[string]importer.Verdict{}
 	for _, l := range plan.Report.Leaves {
@@ -312,7 +312,7 @@ func verdicts(plan *importer.Plan) map[string]importer.Verdict {
 	return all
 }
 
-// TestNothingIsKeptThatIsNot: parts of what is lost are lost, and keys that nothing takes are told.
+// TestNothingIsKeptThatIsNot: parts of a lost node are lost, and keys that nothing uses are reported.
 func TestNothingIsKeptThatIsNot(t *testing.T) {
 	plan, files := read(t, `description: All of it
 prompts: [{id: "file://p.txt", label: First}]
@@ -354,7 +354,8 @@ tests:
 	}
 }
 
-// TestVariables: only lists of texts make cases, files of variables are read, and what is no text is told.
+// TestVariables: only lists of texts make cases, files of variables are read, and a value that is not a text is
+// reported.
 func TestVariables(t *testing.T) {
 	plan, files := read(t, `prompts: ["{% for k, v in user %}{{k}}{% endfor %} {{n}} {{list}}"]
 defaultTest: {vars: {list: [{a: "{{x}}"}, {b: c}]}}
@@ -382,8 +383,8 @@ tests:
 	}
 }
 
-// TestNamesOfTemplates: env is an input with the values of the configuration, variables may be called as
-// the methods of maps are, and a case that takes what another stores does not run.
+// TestNamesOfTemplates: env is an input with the values of the configuration, variables may have names of methods
+// of maps, and a case that uses a value stored by another does not run.
 func TestNamesOfTemplates(t *testing.T) {
 	plan, files := read(t, `env: {COMPANY: Acme, API_KEY: sk-1, CITY: Lyon}
 prompts: ["Sell {{items}}, {{ keys | upper }} and {% for v in values %}{{v}}{% endfor %} of {{env.COMPANY}} or {{env.OTHER}}"]
@@ -420,8 +421,8 @@ tests:
 	}
 }
 
-// TestTestsThatAreNotRead: the case that is left is skipped, for nothing passes for want of its tests; where there were none,
-// it runs.
+// TestTestsThatAreNotRead: the remaining case is skipped, because nothing must pass without its tests; if there
+// were none, it runs.
 func TestTestsThatAreNotRead(t *testing.T) {
 	for config, want := range map[string]string{
 		"prompts: [a]\ntests: file://make.py\ndefaultTest: {assert: [{type: contains, value: x}]}\n": `"not imported: tests"`,
@@ -464,7 +465,8 @@ tests: [{vars: {a: b}}]
 	}
 }
 
-// TestNoProviderIsRead: the cases are skipped, for the default of the settings can be echo, which says what the prompt says.
+// TestNoProviderIsRead: the cases are skipped, because the default of the settings can be echo, which repeats the
+// prompt.
 func TestNoProviderIsRead(t *testing.T) {
 	const tests = "prompts: [Say x]\ntests: [{assert: [{type: contains, value: x}]}]\n"
 	for providers, want := range map[string]string{
@@ -502,7 +504,7 @@ func TestWhatIsNoConfiguration(t *testing.T) {
 	}
 }
 
-// Whatever a configuration has, it is read, each leaf is accounted for once, and what is written is YAML.
+// Any configuration is read, each leaf is accounted for once, and the files are valid YAML.
 func FuzzRead(f *testing.F) {
 	f.Add(shop)
 	f.Add("prompts: {a: b}\nproviders: {openai:x: {config: {temperature: [1]}}}\ntests: [{vars: [], assert: {type: assert-set, assert: [{}]}}]\n")

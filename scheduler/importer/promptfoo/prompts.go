@@ -82,7 +82,7 @@ func isCode(file string) bool {
 	return slices.Contains([]string{".js", ".ts", ".mjs", ".cjs", ".py", ".rb", ".sh"}, path.Ext(file))
 }
 
-// readPromptFile reads the prompts of a file, which may be FILE:FUNCTION where it is code.
+// readPromptFile reads the prompts of a file; for code, it may be FILE:FUNCTION.
 func (r *reader) readPromptFile(n *yaml.Node, label, file string) {
 	if before, _, ok := strings.Cut(file, ":"); ok && isCode(before) {
 		file = before
@@ -103,7 +103,7 @@ func (r *reader) readPromptFile(n *yaml.Node, label, file string) {
 		return
 	}
 	r.main.Keep(n)
-	if isChatFile(at) { // --- is no separator there
+	if isChatFile(at) { // --- is not a separator there
 		if m := r.readMessages(n, all); m != nil {
 			r.prompts = append(r.prompts, &promptText{label: label, messages: m})
 		}
@@ -146,8 +146,8 @@ func (r *reader) missPrompt(n *yaml.Node, label string, why wording.Text) {
 	r.prompts = append(r.prompts, &promptText{label: label, missing: why.In(r.language)})
 }
 
-// readMessages reads the text of a prompt: a chat as JSON or YAML, else what the user says. It returns nil
-// where a template has no equal here, and adds the prompt as one that is missing.
+// readMessages reads the text of a prompt: a chat as JSON or YAML, else the user's words. It returns nil if a
+// template has no equal here, and adds the prompt as one that is missing.
 func (r *reader) readMessages(n *yaml.Node, text string) (all []message) {
 	for _, raw := range chatOf(text) {
 		translated, changes, err := translateTemplate(raw.text)
@@ -173,7 +173,7 @@ func (r *reader) markTemplate(n *yaml.Node, changes []wording.Text) {
 	r.main.Change(n, wording.Join(changes, "; ", "；"))
 }
 
-// chatOf returns the messages of a text: those of a list of role and content, else one of the user.
+// chatOf returns the messages of a text: a list of role and content, else one message of the user.
 func chatOf(text string) []message {
 	trimmed := strings.TrimSpace(text)
 	if !strings.HasPrefix(trimmed, "[") && !strings.HasPrefix(trimmed, "- role") {

@@ -152,8 +152,7 @@ func (r *reader) providerName(label string) string {
 	return name
 }
 
-// readProviderConfig reads the config of a provider: what every answer is asked with, and where its
-// server is.
+// readProviderConfig reads the config of a provider: the settings of every request, and the address of its server.
 func (r *reader) readProviderConfig(p *provider, n *yaml.Node) {
 	for key, member := range membersOf(n) {
 		v := valueOf(member)

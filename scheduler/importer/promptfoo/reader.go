@@ -37,9 +37,10 @@ type reader struct {
 	env map[string]*yaml.Node
 	// stored are the names under which tests store their answers for later ones.
 	stored []string
-	// hasTests is set where the configuration has tests or scenarios, read or not; isRedTeam where attacks are its tests.
+	// hasTests is set if the configuration has tests or scenarios, read or not; isRedTeam if attacks are its
+	// tests.
 	hasTests, isRedTeam bool
-	// lostProvider is set where a provider was not read.
+	// lostProvider is set if a provider was not read.
 	lostProvider bool
 }
 
@@ -84,7 +85,7 @@ func (r *reader) shown(at string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(at, r.dir), "/")
 }
 
-// addSource adds a file whose leaves are accounted for.
+// addSource adds a file; all its leaves will be accounted for.
 func (r *reader) addSource(file string, root *yaml.Node) *importer.Source {
 	s := importer.NewSource(file, root)
 	r.sources = append(r.sources, s)
@@ -108,7 +109,7 @@ func (r *reader) keepFile(at string, data []byte) string {
 	return kept
 }
 
-// variantName returns what the flow of a prompt is called.
+// variantName returns the name of the flow of a prompt.
 func (r *reader) variantName(i int) string {
 	if len(r.prompts) < 2 {
 		return r.name

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/importer"
 )
 
-// readDefaultTest reads what all tests have.
+// readDefaultTest reads the settings of all tests.
 func (r *reader) readDefaultTest(n *yaml.Node) *test {
 	if file, ok := textOf(n); ok {
 		s, root := r.openTests(r.main, n, file)
@@ -55,7 +55,7 @@ func (r *reader) readTestFiles(s *importer.Source, n *yaml.Node, file string) {
 	}
 }
 
-// openTests opens a file of YAML, JSON or JSON lines; nil where it is none.
+// openTests opens a file of YAML, JSON or JSON lines; nil if it is none.
 func (r *reader) openTests(s *importer.Source, n *yaml.Node, file string) (opened *importer.Source, root *yaml.Node) {
 	switch path.Ext(file) {
 	case ".yaml", ".yml", ".json", ".jsonl":
@@ -137,8 +137,8 @@ func (r *reader) readMetadata(s *importer.Source, t *test, n *yaml.Node) {
 	}
 }
 
-// readTestOptions reads the options of a test. What changes the answer before it is asserted keeps the
-// case from running.
+// readTestOptions reads the options of a test. The case does not run if an option changes the answer before the
+// assertions see it.
 func (r *reader) readTestOptions(s *importer.Source, t *test, n *yaml.Node) {
 	for key, member := range membersOf(n) {
 		switch key {

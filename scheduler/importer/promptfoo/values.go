@@ -26,7 +26,7 @@ func membersOf(n *yaml.Node) map[string]*yaml.Node {
 			keys[n.Content[i].Value] = n.Content[i+1]
 			continue
 		}
-		for key, member := range membersOf(n.Content[i+1]) { // what it has of its own counts
+		for key, member := range membersOf(n.Content[i+1]) { // its own members count
 			if keys[key] == nil {
 				keys[key] = member
 			}
@@ -58,7 +58,7 @@ func textOf(n *yaml.Node) (text string, ok bool) {
 	return at.Value, true
 }
 
-// valueOf returns the value of a node; null where it has none.
+// valueOf returns the value of a node; null if it has none.
 func valueOf(n *yaml.Node) value.Value {
 	if n == nil {
 		return value.Value{}
@@ -93,7 +93,7 @@ func scriptText(v value.Value) string {
 	return digits + "e" + sign + strings.TrimLeft(exponent[1:], "0")
 }
 
-// quoteText writes a text as a literal of templates, whose end a brace in it does not become.
+// quoteText writes a text as a literal of templates; a brace in it does not end the template.
 func quoteText(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\t", `\t`, "\r", `\r`, "{", `\x7b`, "}", `\x7d`).Replace(text) + "'"
 }
@@ -121,7 +121,7 @@ func inputReference(name string) string {
 
 var notName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// slug returns a text as a name that flows and providers may have; "" where nothing of it is left.
+// slug returns a text as a valid name of a flow or provider; "" if nothing of it is left.
 func slug(text string) string {
 	return strings.Trim(notName.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
