@@ -1,5 +1,5 @@
-// Package examples holds the plugins in languages other than Go to the same suite as
-// those in Go, and uses what they offer.
+// Package examples runs the same suite on plugins in other languages as on those in Go, and uses their functions.
+// For example, the plugin lookup in Python is called in a flow.
 package examples
 
 import (
@@ -27,7 +27,7 @@ func (memory) Retrieve(context.Context, calls.Scope, string, int) ([]plugins.Rec
 	return []plugins.Recalled{{Text: "Ours is 99.9 %.", Score: 0.8}}, nil
 }
 
-// registered returns what a host offers, until the test ends.
+// registered returns a registry with the functions of a host, until the test ends.
 func registered(t *testing.T, h *host.Host, err error) *calls.Registry {
 	t.Helper()
 	if err != nil {

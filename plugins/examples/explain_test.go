@@ -30,8 +30,7 @@ type about struct {
 	Parts  []sdk.Part `json:"parts"`
 }
 
-// What a plugin tells of the sources of its prompts and outputs is taken; else they are
-// credited to its call.
+// Sources that a plugin reports for its prompts and outputs are used; else they are credited to its call.
 func TestPartsOfPlugins(t *testing.T) {
 	doc := sdk.Doc{En: "It asks.", Zh: "提问。"}
 	ask := func(ctx context.Context, p asker, parts ...sdk.Part) (about, error) {

@@ -84,8 +84,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// An agent uses the call of a plugin as a tool; what the tool fixes the model cannot
-// change.
+// An agent uses the call of a plugin as a tool; the model cannot change parameters that the tool fixes.
 func TestAgent(t *testing.T) {
 	h, r := newHost(t, "lookup")
 	loader := &flow.Loader{Registry: r, Plugins: h.Names(), Secrets: []string{}}
@@ -144,7 +143,7 @@ type counted struct {
 	requests []string
 }
 
-// Session notes what comes over the stream.
+// Session notes everything that comes over the stream.
 func (c *counted) Session(stream grpc.BidiStreamingServer[proto.Requests, proto.Replies]) error {
 	return c.PluginServer.Session(&countedStream{stream, c})
 }

@@ -39,7 +39,7 @@ func beAHost(dir, temp, variable string) {
 	select {}
 }
 
-// workingIn are the processes whose working directory is dir.
+// workingIn returns the processes with the working directory dir.
 func workingIn(dir string) (found []string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range links {

@@ -36,8 +36,8 @@ func say(t *testing.T, r *calls.Registry, text string) (string, error) {
 	return out.JSON(), err
 }
 
-// rough wants that one process answers all of this: outputs as they are, and what
-// functions throw as failures that say what it was.
+// rough checks that one process answers all of this: outputs as they are, and errors thrown by functions as
+// failures with their messages.
 func rough(t *testing.T, dir string, answers, failures map[string]string) *calls.Registry {
 	t.Helper()
 	h, err := host.Single(t.Context(), dir, host.Options{})

@@ -17,8 +17,7 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// asksHost has an importance function and a variable that search memories, and ask
-// the model about what they find.
+// asksHost has an importance function and a variable that search memories, and ask the model about the results.
 func asksHost(t *testing.T, h *host.Host, err error) {
 	t.Helper()
 	r := registered(t, h, err)

@@ -48,7 +48,7 @@ func (p *plugin) newDefinition(f *manifest.Function) (calls.Definition, error) {
 	if !f.Init { // else the plugin makes the input, and tells nothing of it
 		origins = calls.ParamsAsInput
 	}
-	reads := func(value.Value) bool { return true } // what a step sees goes to the plugin that asks for it
+	reads := func(value.Value) bool { return true } // the data of a step goes to the plugin that asks for it
 	return calls.Definition{Info: info, Origins: origins, ReadsConversation: reads, New: func(params value.Value) (calls.CoreCall, error) {
 		if params.IsNull() {
 			params = value.OfMap(nil)
@@ -67,15 +67,14 @@ func (c *call) Info() *calls.Info { return c.info }
 // label names the call in errors.
 func (c *call) label() wording.Text { return wording.Say("call %s", c.function.Name) }
 
-// wireState returns what the plugin may know of the step.
+// wireState returns the data of the step for the plugin.
 func (c *call) wireState(v *calls.Vars) *proto.State {
 	return proto.FromState(plugins.State{
 		Input: v.Question, User: v.Scope.User, Session: v.Scope.Session, Language: v.Language, Now: v.Now,
 	})
 }
 
-// Init returns the parameters, or the input that the plugin computes from them where it
-// wants to.
+// Init returns the parameters, or the input that the plugin computes from them if it wants to.
 func (c *call) Init(ctx context.Context, vars *calls.Vars) (value.Value, error) {
 	if !c.function.Init {
 		return c.params, nil
@@ -174,7 +173,7 @@ func (c *call) execCall(ctx context.Context, env *calls.Env, input value.Value, 
 	}
 }
 
-// newCallGrant returns what an execution may use of the host.
+// newCallGrant returns the services of the host for an execution.
 func newCallGrant(env *calls.Env, vars *calls.Vars) *services.Grant {
 	return &services.Grant{
 		Chat: env.LLM.Chat, Vars: services.VarsOf(vars),

@@ -16,9 +16,9 @@ type overdueError struct{ error }
 // Unwrap returns the error that knows its message in other languages.
 func (e overdueError) Unwrap() error { return e.error }
 
-// deadline ends an execution that takes too long in all, or in which the plugin puts out
-// nothing for too long. Only the plugin's own turns count: not the time in which the step
-// takes what it got, nor that in which the plugin waits for the host.
+// deadline ends an execution that takes too long in all, or in which the plugin sends nothing for too long. Only
+// the plugin's own turns count: neither the time in which the step processes a chunk, nor the time in which the
+// plugin waits for the host.
 type deadline struct {
 	ctx    context.Context
 	limits manifest.Limits
@@ -41,8 +41,7 @@ func newDeadline(ctx context.Context, limits manifest.Limits, grant *services.Gr
 	return ctx, d
 }
 
-// checkIdle ends the execution where the plugin used up its time, else it checks again
-// when that will be.
+// checkIdle ends the execution if the plugin used up its time, else it checks again when it may have.
 func (d *deadline) checkIdle() {
 	if d.ctx.Err() != nil {
 		return

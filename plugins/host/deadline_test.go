@@ -57,7 +57,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// The error of a step whose time is over before it asks blames no other request.
+// The error of a step that is out of time before it asks blames no other request.
 func TestSlotOfLateStep(t *testing.T) {
 	p := &plugin{entry: &manifest.Entry{Name: "p"}, slots: make(chan struct{}, 1)}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))

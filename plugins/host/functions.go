@@ -19,8 +19,8 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// wireState returns the wire form of a state: with memories where the function wants them,
-// with values only where the plugin was granted vars.
+// wireState returns the wire form of a state: with memories if the function wants them, with values only if the
+// plugin was granted vars.
 func (p *plugin) wireState(ctx context.Context, s plugins.State, retrieved bool) (*proto.State, error) {
 	if !slices.Contains(p.entry.Services, manifest.ServiceVars) {
 		s.Vars = nil
@@ -36,7 +36,7 @@ func (p *plugin) wireState(ctx context.Context, s plugins.State, retrieved bool)
 	return out, nil
 }
 
-// newStateGrant returns what a function that judges or resolves may use of the host.
+// newStateGrant returns the services of the host for a function that judges or resolves.
 func newStateGrant(s plugins.State) *services.Grant {
 	grant := &services.Grant{Search: s.Search, Vars: func() (value.Value, error) { return value.Of(s.Vars) }}
 	if s.Ask != nil {

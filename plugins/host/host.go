@@ -1,15 +1,13 @@
-// Package host runs plugins: programs of their own that offer importance functions,
-// variables and calls. Whatever such a program does, a run ends with its answer or with
-// an error that names the plugin and the function.
+// Package host runs plugins: programs of their own that offer importance functions, variables and calls. Whatever
+// such a program does, a run ends with its answer or with an error that names the plugin and the function. For
+// example, if the program crashes, the error says "plugin recency, function is_fresh: its process ended".
 //
-// The life of a plugin: [Open] finds its folder and reads the lock file (both in package
-// manifest) and starts nothing; [Host.Register] enters its functions into a registry, by
-// what the lock file has of them; the first request for one of them starts the program
-// (package process), after its digest was compared with the trusted one; it then serves
-// all runs of the host, one stream of requests for all (package session), and may use
-// what package services offers it; when it fails it is started again, with growing
-// pauses; [Host.Close] ends it. [Host.Trust] starts a program once, to let it describe
-// itself, and writes that to the lock file.
+// The life of a plugin: [Open] finds its folder and reads the lock file (both in package manifest) and starts
+// nothing; [Host.Register] enters its functions into a registry, from their descriptions in the lock file; the
+// first request for one of them starts the program (package process), after its digest was compared with the
+// trusted one; it then serves all runs of the host, one stream of requests for all (package session), and may use
+// the services of package services; when it fails it is started again, with growing pauses; [Host.Close] ends it.
+// [Host.Trust] starts a program once, to let it describe itself, and writes that to the lock file.
 package host
 
 import (
@@ -60,7 +58,7 @@ func (h *Host) Names() []string {
 	return h.lock.Names()
 }
 
-// plugin returns a trusted plugin; nil where it is not.
+// plugin returns a trusted plugin; nil if it is not trusted.
 func (h *Host) plugin(name string) *plugin {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -176,7 +176,7 @@ func (f failing) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error]
 	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, f.err) }
 }
 
-// A program sees nothing of the host but what its manifest lists.
+// A program sees only the variables of the host that its manifest lists.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("SECRET_KEY", "abc")
 	t.Setenv("PASSED_ON", "yes")
@@ -226,7 +226,7 @@ func TestLargeMessages(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "plugin sample, function echo: the request has 2097") || !strings.Contains(calls.HintOf(err), "limits.max_message_mib") {
 		t.Errorf("got %v", err)
 	}
-	// The answer holds what the question held, and a little more.
+	// The answer holds the content of the question, and a little more.
 	items := []plugins.Item{{Name: strings.Repeat("x", 1<<20-120)}}
 	_, err = f.Judge(t.Context(), plugins.State{}, items)
 	if err != nil {
@@ -246,7 +246,7 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-// What a service of the host would give is bounded as well.
+// The result of a host service is bounded as well.
 func TestLargeVars(t *testing.T) {
 	_, r := open(t, folder(t, "services: [vars]\nlimits: {max_message_mib: 1}"), host.Options{})
 	env := calls.NewEnv()
@@ -298,8 +298,8 @@ func TestAfterClose(t *testing.T) {
 	}
 }
 
-// A host that is closed while a plugin is being trusted leaves nothing behind, whoever
-// comes first: the folder of sockets must be empty at the end.
+// A host that is closed while a plugin is being trusted leaves nothing behind, in either order: the folder of
+// sockets must be empty at the end.
 func TestCloseWhileTrusting(t *testing.T) {
 	for range 5 {
 		dir := folder(t, "")

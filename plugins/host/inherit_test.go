@@ -14,8 +14,8 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-// A program gets three standard files and the life pipe, even where this process has
-// files of its own parent that every child would get. Standard input is empty.
+// A program gets three standard files and the life pipe, even if this process has files of its own parent that
+// every child would get. Standard input is empty.
 func TestNoFilesAreInherited(t *testing.T) {
 	fd, err := syscall.Open("/dev/null", syscall.O_RDONLY, 0) // no O_CLOEXEC, as from a parent
 	if err != nil {

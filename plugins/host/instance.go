@@ -26,11 +26,11 @@ import (
 // a plugin without the host's care.
 type Instance struct {
 	entry    *manifest.Entry // how it described itself
-	seal     *manifest.Seal  // what was started; nil in this process
+	seal     *manifest.Seal  // the started program; nil in this process
 	output   *process.Output
 	api      proto.PluginClient
-	session  *session.Session // nil where the plugin serves none
-	services *services.Server // nil where it was granted none
+	session  *session.Session // nil if the plugin serves none
+	services *services.Server // nil if it was granted none
 
 	// exited is closed when it is gone; status then returns how it ended.
 	exited <-chan struct{}
@@ -96,7 +96,7 @@ func (i *Instance) AwaitExit(timeout time.Duration) bool {
 	}
 }
 
-// Ping returns an error where the health check is not answered.
+// Ping returns an error if the health check is not answered.
 func (i *Instance) Ping(ctx context.Context) error {
 	if err := i.ping(ctx); err != nil {
 		return errors.New(statusText(i.output.Hidden, err))
@@ -126,8 +126,8 @@ func (i *Instance) Exec(ctx context.Context, req *proto.ExecRequest) (grpc.Serve
 // the notice comes a moment later.
 const exitNotice = 2 * time.Second
 
-// ExplainError returns what an error of a request means: how the process ended, where it
-// did, else the status of gRPC.
+// ExplainError returns the meaning of a request's error: how the process ended, if it did, else the status of
+// gRPC.
 func (i *Instance) ExplainError(err error) error {
 	if errors.Is(err, session.ErrViolation) {
 		return err
@@ -141,7 +141,7 @@ func (i *Instance) ExplainError(err error) error {
 	return errors.New(statusText(i.output.Hidden, err))
 }
 
-// Annotate adds what the process wrote last to an error.
+// Annotate adds the last output of the process to an error.
 func (i *Instance) Annotate(err error) error { return i.output.Annotate(err) }
 
 // statusText returns the message of a gRPC status, as one of our errors.

@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/plugins/host"
 )
 
-// TestPluginKillsItsReaper: a plugin that kills the process that watches over it leaves nothing behind, not even what it has moved to
-// a session of its own.
+// TestPluginKillsItsReaper: a plugin that kills the process that watches over it leaves nothing behind, not even
+// processes that it has moved to a session of their own.
 func TestPluginKillsItsReaper(t *testing.T) {
 	note := filepath.Join(t.TempDir(), "pid")
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestPluginKillsItsReaper(t *testing.T) {
 	}
 }
 
-// isAlive reports whether a process runs: one that has ended may stay as a zombie where nothing collects it.
+// isAlive reports whether a process runs: one that has ended may stay as a zombie if no parent collects it.
 func isAlive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")

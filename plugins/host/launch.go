@@ -21,10 +21,10 @@ import (
 type programLauncher struct {
 	host *Host
 	name string
-	dir  string // "" where the folder is missing
-	// trusted is what the lock file has of it; nil where that is being found out.
+	dir  string // "" if the folder is missing
+	// trusted is its entry in the lock file; nil while the program is being described.
 	trusted *manifest.Entry
-	// reviewedSHA256 is the digest that the user was shown; "" where there was no review.
+	// reviewedSHA256 is the digest that the user was shown; "" if there was no review.
 	reviewedSHA256 string
 }
 
@@ -105,8 +105,7 @@ func (l *programLauncher) startProcess(ctx context.Context, m *manifest.Manifest
 	return instance, serviceID, nil
 }
 
-// sealProgram seals the program and compares it with what is trusted, or what the user was
-// shown.
+// sealProgram seals the program and compares it with the trusted one, or the one that the user was shown.
 func (l *programLauncher) sealProgram(m *manifest.Manifest, config *process.Config) (*manifest.Seal, error) {
 	started := manifest.Started{Copies: config.Mirror.Copies()}
 	if config.Program != nil {
@@ -133,9 +132,8 @@ func (l *programLauncher) changedError(m *manifest.Manifest, sum string) error {
 	return err
 }
 
-// describePlugin asks the plugin what it is, compares that with what was trusted, and opens its
-// session. By then the program has loaded what it consists of: nothing of that may have
-// changed since it was sealed.
+// describePlugin asks the plugin for its description, compares that with the trusted one, and opens its session.
+// By then the program has loaded its files: none of them may have changed since it was sealed.
 func (l *programLauncher) describePlugin(ctx context.Context, instance *Instance, m *manifest.Manifest, serviceID uint32) error {
 	d, err := l.requestDescription(ctx, instance, time.Duration(m.Limits.StartTimeout), serviceID)
 	if err != nil {

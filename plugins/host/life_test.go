@@ -72,7 +72,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// What a process writes just before its end is in the error.
+// The last output of a process before its end is in the error.
 func TestLastWords(t *testing.T) {
 	_, r := open(t, folder(t, "limits: {restarts: 100}"), host.Options{Backoff: time.Millisecond})
 	f, _ := r.Importance("sample.is_long")
@@ -93,7 +93,7 @@ func (l logLines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What a process wrote in an earlier request is not in the error of one that it dies of.
+// Text that a process wrote in an earlier request is not in the error of the one that it dies of.
 func TestLastWordsOfAnotherRequest(t *testing.T) {
 	lines := make(logLines, 1000)
 	options := host.Options{Log: slog.New(slog.NewTextHandler(lines, nil))}
@@ -110,7 +110,7 @@ func TestLastWordsOfAnotherRequest(t *testing.T) {
 	}
 }
 
-// A step whose time is over before its request is sent learns why it waited.
+// A step that is out of time before its request is sent learns why it waited.
 func TestWaitsInVain(t *testing.T) {
 	_, r := open(t, folder(t, "limits: {concurrency: 1}"), host.Options{Backoff: time.Hour})
 	if err := syscall.Kill(pid(t, r), syscall.SIGKILL); err != nil {
@@ -191,7 +191,7 @@ func TestOrphan(t *testing.T) {
 	eventually(t, "the end of the plugin", func() bool { return !alive(plugin) || zombie(plugin) })
 }
 
-// zombie: where nobody takes care of orphans, they stay in the table.
+// zombie: without a process that collects orphans, they stay in the table.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(stat), ") ")

@@ -25,8 +25,7 @@ func Open(opts Options) (*Host, error) {
 	return h, nil
 }
 
-// readLimits returns the limits of the plugin in a folder. Where its manifest cannot be
-// read it will not start.
+// readLimits returns the limits of the plugin in a folder. If its manifest cannot be read it will not start.
 func readLimits(dir string) manifest.Limits {
 	if dir != "" {
 		if m, err := manifest.Read(dir); err == nil {

@@ -7,30 +7,30 @@ import (
 	"github.com/callnode/scheduler/llm/value/secret"
 )
 
-// Options say where plugins are and how they are run. The zero value finds none.
+// Options set the places of plugins and how they are run. The zero value finds none.
 type Options struct {
 	// Folders hold a folder per plugin; one that does not exist is empty.
 	Folders []string
 	// Plugins are further folders of plugins. Each must have a plugin.yaml.
 	Plugins []string
-	// LockFile is the file of what is trusted; it need not exist.
+	// LockFile is the file of trusted plugins; it need not exist.
 	LockFile string
 	// BuiltInVariables are names of variables that no plugin can have.
 	BuiltInVariables []string
 	// Hidden are the secrets that plugins may repeat, and no message shows; nil for none.
 	Hidden *secret.Set
-	// Log takes what plugins write; nil discards it.
+	// Log receives the output of plugins; nil discards it.
 	Log *slog.Logger
-	// TempDir is where the folder of sockets is made; "" is the system's.
+	// TempDir is the parent of the folder of sockets; "" is the system's.
 	TempDir string
 	// AutoMTLS encrypts and authenticates the connections by certificates. Sockets
 	// are in a folder that only this user can enter, so it is rarely needed. A start
 	// takes some 30 ms longer.
 	AutoMTLS bool
-	// Reaper reports whether this program's main passes its arguments to [process.Reap] when
-	// the first is [process.ReaperCommand]. Plugins are started through it then, and on
-	// Linux nothing that one starts outlives it, not even what leaves its process group.
-	// Without, and on other systems, the process group is ended.
+	// Reaper reports whether this program's main passes its arguments to [process.Reap] when the first is
+	// [process.ReaperCommand]. Plugins are started through it then, and on Linux no process that one starts
+	// outlives it, not even one that leaves its process group. Without, and on other systems, the process group is
+	// ended.
 	Reaper bool
 	// Backoff is the pause before the first restart, doubled with each up to 5 s; 0 is
 	// 100 ms.

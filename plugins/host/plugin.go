@@ -23,9 +23,9 @@ type plugin struct {
 	stops    sync.WaitGroup // starts, checks and stops that run in the background
 
 	mu      sync.Mutex // guards all below
-	current *Instance  // nil where none runs
-	// starting and checking are closed when a start, or a check of an instance that did
-	// not answer in time, is over; nil where none runs.
+	current *Instance  // nil if none runs
+	// starting and checking are closed when a start, or a check of an instance that did not answer in time, is
+	// over; nil if none runs.
 	starting, checking chan struct{}
 	cancelStart        context.CancelFunc
 	failures           int // in a row
@@ -41,9 +41,8 @@ var errClosed = wording.Errorf("plugins are shut down")
 // does not grow.
 const maxBackoff = 5 * time.Second
 
-// acquireInstance returns the running instance, and starts one where there is none. After a
-// failure it waits before the next start, and after too many in a row it refuses for
-// a while.
+// acquireInstance returns the running instance, and starts one if there is none. After a failure it waits before
+// the next start, and after too many in a row it refuses for a while.
 func (p *plugin) acquireInstance(ctx context.Context) (*Instance, error) {
 	for {
 		instance, wait, err := p.findOrStart()
@@ -61,8 +60,8 @@ func (p *plugin) acquireInstance(ctx context.Context) (*Instance, error) {
 	}
 }
 
-// findOrStart returns the running instance, or a channel that is closed when it makes
-// sense to look again; it starts an instance where that is needed.
+// findOrStart returns the running instance, or a channel that is closed when it makes sense to look again; it
+// starts an instance if needed.
 func (p *plugin) findOrStart() (instance *Instance, wait <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,8 +87,7 @@ func (p *plugin) findOrStart() (instance *Instance, wait <-chan struct{}, err er
 	return nil, p.starting, nil
 }
 
-// permanentFailure returns the error of a start that failed and would fail again; nil
-// where there is none.
+// permanentFailure returns the error of a start that failed and would fail again; nil if there is none.
 func (p *plugin) permanentFailure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,8 +177,8 @@ func (p *plugin) resetFailures() {
 // health check.
 const pingTimeout = 2 * time.Second
 
-// checkAlive looks whether an instance that did not answer a request in time is alive at
-// all, and drops it where it is not. Requests that come meanwhile wait for the result.
+// checkAlive checks whether an instance that did not answer a request in time is alive at all, and drops it if it
+// is not. Requests that come meanwhile wait for the result.
 func (p *plugin) checkAlive(instance *Instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -233,7 +231,7 @@ func (p *plugin) close() {
 	p.stops.Wait()
 }
 
-// errorf returns an error of the plugin; what names the function.
+// errorf returns an error of the plugin; the argument what names the function.
 func (p *plugin) errorf(kind calls.Kind, what wording.Text, format string, args ...any) *calls.Error {
 	err := wording.Errorf(format, args...)
 	if what.En == "" {

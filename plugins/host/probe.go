@@ -6,8 +6,8 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-// Probe is a conformance suite's access to one plugin of a host beside what flows use.
-// [Host.Probe] makes it. It is safe for concurrent use.
+// Probe is a conformance suite's access to one plugin of a host, beyond the access of flows. [Host.Probe] makes
+// it. It is safe for concurrent use.
 type Probe struct{ plugin *plugin }
 
 // Probe returns the probe of a trusted plugin; nil for another name.
@@ -18,7 +18,7 @@ func (h *Host) Probe(name string) *Probe {
 	return nil
 }
 
-// Entry returns what is trusted of the plugin.
+// Entry returns the trusted entry of the plugin.
 func (p *Probe) Entry() *manifest.Entry { return p.plugin.entry }
 
 // Limits returns the limits of the plugin.
@@ -27,7 +27,7 @@ func (p *Probe) Limits() manifest.Limits { return p.plugin.limits }
 // Options returns the options of the host, with their defaults.
 func (p *Probe) Options() Options { return p.plugin.opts }
 
-// Instance returns the running instance, and starts one where there is none.
+// Instance returns the running instance, and starts one if there is none.
 func (p *Probe) Instance(ctx context.Context) (*Instance, error) {
 	return p.plugin.acquireInstance(ctx)
 }

@@ -32,8 +32,7 @@ func (h *Host) newCheck() func(name string) error {
 	}
 }
 
-// pluginOf returns the plugin that a name of a flow belongs to; "" where it is a variable
-// of no plugin.
+// pluginOf returns the plugin that a name of a flow belongs to; "" if it is a variable of no plugin.
 func (h *Host) pluginOf(name string) string {
 	plugin, function, _ := strings.Cut(name, ".")
 	if plugin != "vars" {
@@ -55,9 +54,9 @@ func (h *Host) checkUsable(name string) error {
 	return h.catalog.CheckUsable(name, h.lockSnapshot().Find(name))
 }
 
-// Register enters the functions of all trusted plugins into a registry, by what the lock
-// file says of them. A name that is taken is an error. From then on the registry knows
-// why a plugin cannot be used: see [calls.Registry.CheckPlugin].
+// Register enters the functions of all trusted plugins into a registry, as the lock file describes them. A name
+// that is taken is an error. From then on the registry knows why a plugin cannot be used: see
+// [calls.Registry.CheckPlugin].
 func (h *Host) Register(r *calls.Registry) error {
 	r.AddCheck(h.newCheck())
 	var problems []error

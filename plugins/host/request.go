@@ -4,14 +4,14 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// request is one that an instance answers, beside those of other steps. [plugin.acquireForRequest]
-// makes it; release ends it.
+// request is one request to an instance, which may answer other steps' at the same time.
+// [plugin.acquireForRequest] makes it; release ends it.
 type request struct {
 	*Instance
 	freeSlot func()
 	number   int64
 	isShared bool  // another one ran when it began
-	written  int64 // what the process had written before
+	written  int64 // the length of the process's output before
 }
 
 func newRequest(instance *Instance, freeSlot func()) *request {
@@ -26,8 +26,8 @@ func (r *request) release() {
 	r.freeSlot()
 }
 
-// Annotate adds what the process wrote since the request began to an error. It says so
-// where other requests may have made it write that.
+// Annotate adds the output of the process since the request began to an error. It says so if other requests may
+// have caused that output.
 func (r *request) Annotate(err error) error {
 	text := r.output.Tail(r.written)
 	if text == "" {

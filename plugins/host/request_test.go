@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/plugins/host/process"
 )
 
-// What a process wrote since a request began is told, and that others may have caused it.
+// An error shows the output of a process since a request began, and says if other requests may have caused it.
 func TestRequestAnnotate(t *testing.T) {
 	instance := &Instance{output: process.NewOutput(slog.New(slog.DiscardHandler), nil)}
 	write := func(text string) { _, _ = instance.output.Write([]byte(text)) }

@@ -64,10 +64,10 @@ type Line struct {
 	Text string `json:"text" doc:"The greeting"`
 }
 
-// Nothing is no parameters.
+// Nothing has no parameters.
 type Nothing struct{}
 
-// Environment is what the program sees.
+// Environment is the environment that the program sees.
 type Environment struct {
 	Vars []string    `json:"vars" doc:"Environment variables"`
 	Dir  string      `json:"dir" doc:"Working directory"`
@@ -76,7 +76,7 @@ type Environment struct {
 	Key  string      `json:"key" doc:"The idempotency key"`
 }
 
-// sample offers what the tests ask for.
+// sample offers the functions that the tests need.
 func sample() sdk.Plugin {
 	version := "1.0.0"
 	if len(os.Args) > 1 && os.Getenv(proto.CookieKey) != "" {
@@ -238,7 +238,7 @@ func registered(t testing.TB, h *host.Host) *calls.Registry {
 	return r
 }
 
-// shortDir is a folder whose name leaves room for sockets; it is empty at the end.
+// shortDir returns a folder with a name that leaves room for sockets; it must be empty at the end.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "p")

@@ -23,7 +23,7 @@ import (
 func (p *plugin) acquireSlot(ctx context.Context, what wording.Text) (release func(), err error) {
 	release = func() { <-p.slots }
 	select {
-	case p.slots <- struct{}{}: // first, also for a step whose time is over: no other request delayed it
+	case p.slots <- struct{}{}: // first, even for a step that is out of time: no other request delayed it
 		return release, nil
 	default:
 	}
@@ -35,8 +35,8 @@ func (p *plugin) acquireSlot(ctx context.Context, what wording.Text) (release fu
 	}
 }
 
-// stepEnded returns the error of a step that ended. Where its time was over, that is of the
-// format, which names what it waited for.
+// stepEnded returns the error of a step that ended. If its time was over, the format gives the error, which names
+// the reason of its wait.
 func (p *plugin) stepEnded(ctx context.Context, what wording.Text, format string, args ...any) error {
 	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -67,8 +67,8 @@ func (p *plugin) acquireForRequest(ctx context.Context, what wording.Text) (*req
 	return nil, err
 }
 
-// sendRequest sends one request and returns the reply, which is not a failure. newGrant returns
-// what the plugin may use of the host meanwhile.
+// sendRequest sends one request and returns the reply, which is not a failure. newGrant returns the services of
+// the host for the plugin meanwhile.
 func (p *plugin) sendRequest(ctx context.Context, what wording.Text, req *proto.Request, newGrant func() *services.Grant) (*proto.Reply, error) {
 	instance, err := p.acquireForRequest(ctx, what)
 	if err != nil {
@@ -114,10 +114,9 @@ func (p *plugin) tooLarge(what, thing wording.Text, size int) error {
 		WithHint("raise limits.max_message_mib in plugin.yaml, or pass less")
 }
 
-// requestError explains what went wrong between host and plugin, and drops an instance
-// that cannot be used any more. ctx is that of the step, limited that with the plugin's
-// own limit. shared reports that the request went through the session, which other requests
-// use too.
+// requestError explains an error between host and plugin, and drops an instance that cannot be used any more. ctx
+// is the step's context, limited the one with the plugin's own limit. shared reports that the request went through
+// the session, which other requests use too.
 func (p *plugin) requestError(ctx, limited context.Context, r *request, what wording.Text, err error, shared bool) error {
 	instance := r.Instance
 	if status.Code(err) == codes.DeadlineExceeded { // the other side has the deadline too, and may be first

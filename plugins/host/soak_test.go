@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// usage is what this process holds.
+// usage counts the resources of this process.
 type usage struct {
 	files, goroutines, threads, children, sockets int
 	heap                                          uint64

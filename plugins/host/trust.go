@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-// Review reads what a user should know before trusting a plugin. It starts nothing.
+// Review reads the facts that a user should know before trusting a plugin. It starts nothing.
 func (h *Host) Review(name string) (*manifest.Review, error) {
 	return h.catalog.Review(name, h.lockSnapshot())
 }
@@ -25,8 +25,7 @@ func (h *Host) Trust(ctx context.Context, name string) (*manifest.Entry, error) 
 	return h.TrustReviewed(ctx, reviewed)
 }
 
-// TrustReviewed is Trust of exactly what the user was shown: a program that changed since
-// is refused.
+// TrustReviewed is Trust for exactly the program that the user was shown: one that changed since is refused.
 func (h *Host) TrustReviewed(ctx context.Context, reviewed *manifest.Review) (*manifest.Entry, error) {
 	m := reviewed.Manifest
 	ctx, done, err := h.beginUse(ctx)
@@ -77,8 +76,8 @@ func (h *Host) replacePlugin(e *manifest.Entry, l launcher, limits manifest.Limi
 	return old, nil
 }
 
-// Untrust takes a plugin out of the lock file, ends it, and returns what was trusted.
-// Registries that were filled before do not learn of it.
+// Untrust takes a plugin out of the lock file, ends it, and returns its entry. Registries that were filled before
+// do not learn of it.
 func (h *Host) Untrust(name string) (*manifest.Entry, error) {
 	_, done, err := h.beginUse(context.Background()) // Close waits until its process has ended
 	if err != nil {

@@ -39,8 +39,7 @@ func states(h *host.Host) (all []string) {
 	return all
 }
 
-// What the lock file says is enough to list, lint and describe; the program is
-// needed only to run.
+// The entries of the lock file are enough to list, lint and describe; the program is needed only to run.
 func TestTrust(t *testing.T) {
 	dir := folder(t, "services: [vars]\nenv: [TZ]\ndata: [cache, .git]")
 	opts := host.Options{Folders: []string{filepath.Dir(dir), "/nowhere/at/all"}, LockFile: filepath.Join(t.TempDir(), "state", manifest.LockFileName)}
@@ -168,7 +167,7 @@ func TestNamesThatAreTaken(t *testing.T) {
 	}
 }
 
-// Trust is taken back: the entry is gone, the others stay, and what runs is ended.
+// Trust is taken back: the entry is gone, the others stay, and running processes are ended.
 func TestUntrust(t *testing.T) {
 	dir := folder(t, "")
 	lock := filepath.Join(t.TempDir(), manifest.LockFileName)

@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// A registry says why what it has, or has not, cannot be used.
+// A registry says why a function cannot be used, whether it has it or not.
 func TestUnusable(t *testing.T) {
 	dir := folder(t, "")
 	opts := host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), manifest.LockFileName)}
@@ -152,8 +152,8 @@ func TestWritesItsFolder(t *testing.T) {
 	}
 }
 
-// However often a program or its manifest is exchanged or written to while it is checked and
-// started, what runs is what was checked.
+// However often a program or its manifest is exchanged or written to while it is checked and started, only a
+// checked program runs.
 func TestSwappedProgram(t *testing.T) {
 	slow.Test(t)
 	own, err := os.Executable()
@@ -173,7 +173,7 @@ func TestSwappedProgram(t *testing.T) {
 	script, other := []byte("#!/bin/sh\nexec "+own+"\n"), []byte("#!/bin/sh\ntouch ran\nexec "+own+"\n")
 	for name, attack := range map[string]struct {
 		program    []byte // at the beginning
-		file       string // what is changed
+		file       string // the file that is changed
 		good, evil []byte
 		put        func(file string, content []byte) error
 	}{

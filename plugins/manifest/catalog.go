@@ -14,8 +14,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Catalog is where plugins are. [Find] makes it from the folders; it is not changed
-// afterwards, and safe for concurrent use.
+// Catalog lists the folders of plugins. [Find] makes it from the folders; it is not changed afterwards, and safe
+// for concurrent use.
 type Catalog struct {
 	searched []string
 	// dirs are the folders of plugins, by name.
@@ -74,10 +74,10 @@ func (c *Catalog) addFolder(dir string) {
 	}
 }
 
-// Dir returns the folder of a plugin; "" where it was not found.
+// Dir returns the folder of a plugin; "" if it was not found.
 func (c *Catalog) Dir(name string) string { return c.dirs[name] }
 
-// Problems lists what is wrong with folders that hold no usable plugin.
+// Problems lists the problems of folders that hold no usable plugin.
 func (c *Catalog) Problems() []error { return slices.Clone(c.problems) }
 
 // Lookup returns the folder of a plugin. The error names the fault of its manifest, or

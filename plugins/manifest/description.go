@@ -119,7 +119,7 @@ func (f *Function) readSchemas(p *proto.Function) (err error) {
 	return nil
 }
 
-// parseSchema parses a JSON Schema; object wants that of an object.
+// parseSchema parses a JSON Schema; object requires the schema of an object.
 func parseSchema(text []byte, object bool) (value.Value, error) {
 	doc, err := value.ParseJSON(text)
 	if err != nil {

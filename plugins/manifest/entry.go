@@ -9,9 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Entry is a trusted plugin in the lock file: how it described itself, what it may use,
-// and the SHA-256 of its program. [NewEntry] or [ReadLock] makes one; it is not changed
-// afterwards.
+// Entry is a trusted plugin in the lock file: its description of itself, its services, and the SHA-256 of its
+// program. [NewEntry] or [ReadLock] makes one; it is not changed afterwards.
 type Entry struct {
 	Name        string     `json:"name"`
 	Version     string     `json:"version"`
@@ -42,7 +41,7 @@ type Function struct {
 	Kind  Kind   `json:"kind"`
 	DocEn string `json:"doc_en"`
 	DocZh string `json:"doc_zh,omitempty"`
-	// Params, Input and Output are JSON Schemas; null where the kind has none.
+	// Params, Input and Output are JSON Schemas; null if the kind has none.
 	Params    value.Value `json:"params,omitzero"`
 	Input     value.Value `json:"input,omitzero"`
 	Output    value.Value `json:"output,omitzero"`
@@ -53,8 +52,7 @@ type Function struct {
 	Examples  []Example   `json:"examples,omitempty"`
 }
 
-// Example is a use of a call. With holds its parameters in YAML, Answers what the model
-// answers to it, in order.
+// Example is a use of a call. With holds its parameters in YAML, Answers the model's answers to it, in order.
 type Example struct {
 	Title   string   `json:"title"`
 	With    string   `json:"with"`
@@ -72,7 +70,7 @@ func (f *Function) Title(plugin string) string {
 // Doc returns the sentence about the function, in the languages that it has.
 func (f *Function) Doc() calls.Text { return calls.Text{En: f.DocEn, Zh: f.DocZh} }
 
-// Function returns the function of that name; nil where there is none.
+// Function returns the function of that name; nil if there is none.
 func (e *Entry) Function(name string) *Function {
 	i := slices.IndexFunc(e.Functions, func(f Function) bool { return f.Name == name })
 	if i < 0 {
@@ -81,8 +79,7 @@ func (e *Entry) Function(name string) *Function {
 	return &e.Functions[i]
 }
 
-// Changes lists how the plugin that started differs from the trusted one, for people;
-// empty where it does not.
+// Changes lists how the plugin that started differs from the trusted one, for people; empty if it does not.
 func (e *Entry) Changes(now *Entry) wording.Text {
 	var changes []wording.Text
 	if e.Version != now.Version {

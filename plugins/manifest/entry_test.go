@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// What differs between two descriptions is listed for people.
+// The differences between two descriptions are listed for people.
 func TestChanges(t *testing.T) {
 	entry := func(version string, functions ...*proto.Function) *Entry {
 		e, err := NewEntry(&Manifest{Name: "x", Version: version}, "", &proto.Description{Name: "x", Version: version, Functions: functions})

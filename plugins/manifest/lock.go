@@ -53,8 +53,8 @@ func ReadLock(path string) (*Lock, error) {
 	return l, nil
 }
 
-// parse reads the text of the file. Only what this program writes is accepted: an unknown
-// key would have been meant for something.
+// parse reads the text of the file. Only the output of this program is accepted: an unknown key would have been
+// meant for something.
 func (l *Lock) parse(path string, content []byte) error {
 	doc, err := value.ParseJSON(content)
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *Lock) parse(path string, content []byte) error {
 	return nil
 }
 
-// check holds the entries to what [NewEntry] guarantees.
+// check checks that the entries are as [NewEntry] makes them.
 func (l *Lock) check() error {
 	for i := range l.Plugins {
 		e := &l.Plugins[i]
@@ -101,7 +101,7 @@ func (l *Lock) check() error {
 	return nil
 }
 
-// check holds a function of the lock file to what [newFunction] guarantees.
+// check checks that a function of the lock file is as [newFunction] makes it.
 func (f *Function) check() error {
 	if !slices.Contains([]Kind{Importance, Variable, Call, Check}, f.Kind) {
 		return wording.Errorf("unknown kind %q (there are importance, variable, call and check)", f.Kind)
@@ -126,7 +126,7 @@ func (l *Lock) Names() []string {
 	return names
 }
 
-// Find returns the entry of a plugin; nil where it is not trusted.
+// Find returns the entry of a plugin; nil if it is not trusted.
 func (l *Lock) Find(name string) *Entry {
 	for i := range l.Plugins {
 		if l.Plugins[i].Name == name {
@@ -136,8 +136,7 @@ func (l *Lock) Find(name string) *Entry {
 	return nil
 }
 
-// OwnerOf returns the plugin that has a variable; "" where none has. Flows name variables
-// without their plugin.
+// OwnerOf returns the plugin that has a variable; "" if none has. Flows name variables without their plugin.
 func (l *Lock) OwnerOf(variable string) string {
 	for i := range l.Plugins {
 		if f := l.Plugins[i].Function(variable); f != nil && f.Kind == Variable {
@@ -147,8 +146,7 @@ func (l *Lock) OwnerOf(variable string) string {
 	return ""
 }
 
-// CheckVariables refuses an entry with a variable whose name the host itself (builtIn) or
-// another plugin has.
+// CheckVariables refuses an entry with a variable that the host itself (builtIn) or another plugin already has.
 func (l *Lock) CheckVariables(e *Entry, builtIn []string) error {
 	for i := range e.Functions {
 		f := &e.Functions[i]

@@ -1,8 +1,7 @@
-// Package manifest reads what files say about plugins, and starts nothing: the
-// plugin.yaml in the folder of each ([Read], [Find]), the lock file of those that the
-// user trusts ([ReadLock]), and the SHA-256 that seals a program ([Digest]). Listing,
-// linting and the question whether to trust a plugin need no more than this package;
-// package host runs what it found.
+// Package manifest reads files about plugins, and starts nothing: the plugin.yaml in the folder of each ([Read],
+// [Find]), the lock file of the plugins that the user trusts ([ReadLock]), and the SHA-256 that seals a program
+// ([Digest]). Listing, linting and the question whether to trust a plugin need no more than this package: for
+// example, lint reports a missing version. Package host runs the plugins.
 package manifest
 
 import (
@@ -30,9 +29,8 @@ const FileName = "plugin.yaml"
 // misspelledFileName is a common slip for [FileName], reported instead of passed over.
 const misspelledFileName = "plugin.yml"
 
-// Manifest is a plugin.yaml: what the author of a plugin writes about its program. What
-// the plugin offers is not in it; the program describes that itself (see [Entry]).
-// [Read] makes one; it is not changed afterwards.
+// Manifest is a plugin.yaml: the author's description of the program. It does not list the plugin's functions; the
+// program describes them itself (see [Entry]). [Read] makes one; it is not changed afterwards.
 type Manifest struct {
 	Name        string   `json:"name" doc:"kebab-case; flows write it before the dot" pattern:"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"`
 	Version     string   `json:"version" doc:"The same that the program reports" min:"1"`
@@ -44,18 +42,18 @@ type Manifest struct {
 	Data        []string `json:"data,omitempty" doc:"Files and folders, relative to this one, that change without a new version"`
 	Limits      Limits   `json:"limits,omitzero"`
 
-	content []byte // of the file; a [Seal] covers what was read, not what the file is by then
+	content []byte // of the file; a [Seal] covers this text, not the file's content by then
 }
 
 // The services of the host that a manifest may list.
 const (
 	ServiceLLM    = "llm"    // ask the flow's model
 	ServiceMemory = "memory" // search the memories of the flow's user
-	ServiceVars   = "vars"   // read what the step sees
+	ServiceVars   = "vars"   // read the data of the step
 	ServiceLog    = "log"    // write to the log
 )
 
-// Limits bound one plugin. What a manifest leaves out has the default.
+// Limits bound one plugin. A limit that the manifest leaves out has the default.
 type Limits struct {
 	StartTimeout Duration `json:"start_timeout" default:"10s" doc:"From the start of the program to its description"`
 	Timeout      Duration `json:"timeout" default:"30s" doc:"One request; of a call, the time between two chunks"`
@@ -189,7 +187,7 @@ func withLimits(doc value.Value) value.Value {
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// manifestProblems finds what the schema of a manifest cannot express.
+// manifestProblems finds problems that the schema of a manifest cannot express.
 func manifestProblems(doc value.Value) (all schema.Problems) {
 	report := func(pointer, hint, format string, args ...any) {
 		all = append(all, schema.Problem{Pointer: pointer, Hint: hint}.WithMessage(format, args...))

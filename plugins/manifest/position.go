@@ -18,7 +18,7 @@ import (
 // in it.
 type document struct {
 	file string
-	root *yaml.Node // nil where the text could not be parsed as YAML
+	root *yaml.Node // nil if the text could not be parsed as YAML
 }
 
 // nodeOf returns the node that a problem belongs to: for a missing property its object,
@@ -73,7 +73,7 @@ func (d document) joinProblems(form *schema.Schema, problems schema.Problems) er
 	return errors.Join(all...)
 }
 
-// remedyOf returns what the schema wants where a problem is; empty where it does not say.
+// remedyOf returns the schema's requirement at the place of a problem; empty if it does not say.
 func remedyOf(form *schema.Schema, p schema.Problem) wording.Text {
 	switch p.Keyword {
 	case "required":

@@ -14,8 +14,8 @@ import (
 // maxText bounds the texts of a plugin that people read.
 const maxText = 10_000
 
-// isDeceptive reports whether a character could mislead whoever reads the text on a
-// terminal: control characters steer it, others turn the direction of writing.
+// isDeceptive reports whether a character could mislead a reader of the text on a terminal: control characters
+// steer it, others turn the direction of writing.
 func isDeceptive(r rune) bool {
 	control := unicode.IsControl(r) && r != '\n' && r != '\t'
 	isEmbedding := r >= '\u202A' && r <= '\u202E'
@@ -48,8 +48,8 @@ func Message(hidden *secret.Set, text string) string {
 // whether to trust a plugin: a line break would let it pretend to be a part of that.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// checkPrintable refuses text that could mislead its reader. What a plugin reports
-// about itself is shown to the user who is asked to trust it.
+// checkPrintable refuses text that could mislead its reader. A plugin's description of itself is shown to the user
+// who is asked to trust it.
 func checkPrintable(v value.Value) error {
 	problems := findDeceptive(v, "")
 	if len(problems) == 0 {

@@ -11,8 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// Locate returns the absolute path of a plugin's program. The error says why there is
-// none, and what to do.
+// Locate returns the absolute path of a plugin's program. The error says why there is none, with a remedy.
 func Locate(dir string, m *Manifest) (path string, err error) {
 	path = m.Command
 	if isPath(path) {

@@ -16,21 +16,20 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Bounds of what belongs to a program, so that a folder of data is not taken for
-// one by mistake.
+// Bounds on the files of a program, so that a folder of data is not taken for one by mistake.
 const (
 	maxProgramFiles = 50_000
 	maxProgramBytes = 1 << 30
 )
 
-// Seal is what a program consisted of at one moment. [NewSeal] makes it; it is not changed
-// afterwards, and safe for concurrent use.
+// Seal is the state of a program's files at one moment. [NewSeal] makes it; it is not changed afterwards, and safe
+// for concurrent use.
 type Seal struct {
-	// SHA256 is the sum over all files in the folder, by name and content, except what the
-	// manifest lists as data; over the names of pipes, sockets and devices in it, which have no
-	// content that could be read; over what links in it lead to; and over the command,
-	// unless that is a name in PATH: an interpreter, another one on each machine. Of that, the
-	// files are added that its arguments name.
+	// SHA256 is the sum over all files in the folder, by name and content, except the manifest's data; over the
+	// names of pipes, sockets and devices in it, which have no content that could be read; over the targets of
+	// links in it; and over the command, unless that is a name in PATH: an interpreter, another one on each
+	// machine. In that case, the files are added that its arguments name: for example, the script of python3
+	// main.py.
 	SHA256 string
 	// CoversCommand reports whether the command is a part of SHA256.
 	CoversCommand bool
@@ -45,11 +44,10 @@ type Seal struct {
 // Link is a link in the folder of a plugin: its name, and the path that it leads to.
 type Link struct{ Name, Target string }
 
-// Started are the files that a program will be started from. They are read in the place of the
-// paths in its folder: who starts those same files starts what was read, whatever the paths lead
-// to by then.
+// Started are the files that a program will be started from. They are read in place of the paths in its folder, so
+// that exactly the bytes that were read are started, whatever the paths lead to by then.
 type Started struct {
-	// Command is the open file of the command; nil where it is started by its path.
+	// Command is the open file of the command; nil if it is started by its path.
 	Command *os.File
 	// Copies are paths of private copies, by the names of the files from the plugin's folder.
 	Copies map[string]string
@@ -80,9 +78,8 @@ func Digest(dir string, m *Manifest) (sum string, err error) {
 	return s.SHA256, nil
 }
 
-// CheckUnmodified returns an error where a file of the program was exchanged, changed,
-// added or removed since it was sealed. It reads no contents: the kernel keeps when a file
-// was last changed, which no program can set back.
+// CheckUnmodified returns an error if a file of the program was exchanged, changed, added or removed since it was
+// sealed. It reads no contents: the kernel keeps the time of a file's last change, which no program can set back.
 func (s *Seal) CheckUnmodified() error {
 	d, err := digestProgram(s.dir, s.manifest, Started{}, false)
 	if err != nil {
@@ -99,7 +96,7 @@ func (s *Seal) CheckUnmodified() error {
 type digester struct {
 	contents   hash.Hash
 	identities hash.Hash
-	// readContents is false where only the identities are wanted.
+	// readContents is false if only the identities are wanted.
 	readContents bool
 
 	root   string // the plugin's folder, without links
@@ -117,8 +114,8 @@ type digester struct {
 	// copies that were.
 	started Started
 	copies  int
-	// manifest is what was read of plugin.yaml, which counts in the place of the file; nil
-	// where it was not read from one.
+	// manifest is the text read from plugin.yaml, which counts in place of the file; nil if it was not read from
+	// one.
 	manifest []byte
 }
 
@@ -154,7 +151,7 @@ func newDigester(m *Manifest) *digester {
 	return d
 }
 
-// addFolder adds all that is in a folder, whose name seen from the plugin's is name.
+// addFolder adds the content of a folder; name is its name seen from the plugin's.
 func (d *digester) addFolder(path, name string) error {
 	d.walked = append(d.walked, walkedFolder{path, name})
 	return filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
@@ -216,9 +213,8 @@ func (d *digester) isCovered(path string) bool {
 	})
 }
 
-// addLink adds a link and what it leads to. A folder is read once, also when it is below
-// another one (in a virtual environment lib64 is lib); a folder that contains the plugin's
-// is not read at all.
+// addLink adds a link and its target. A folder is read once, even if it is below another one (in a virtual
+// environment lib64 is lib); a folder that contains the plugin's is not read at all.
 func (d *digester) addLink(path, rel string) error {
 	text, err := os.Readlink(path)
 	if err != nil {
@@ -247,16 +243,15 @@ func (d *digester) addLink(path, rel string) error {
 	return d.addFolder(target, rel)
 }
 
-// isBelow reports whether a path is that of a folder, or below it. Both are without
-// links.
+// isBelow reports whether a path is a folder, or below it. Both are without links.
 func isBelow(path, folder string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// addCommand adds the program where it was not read as a part of the folder: that of an
-// absolute path, and one that is listed as data. A name that is looked up in PATH is left
-// out. A program that does not exist, or is not a file, is reported by [Locate].
+// addCommand adds the program if it was not read as a part of the folder: a program with an absolute path, and one
+// that is listed as data. A name that is looked up in PATH is left out. A program that does not exist, or is not a
+// file, is reported by [Locate].
 func (d *digester) addCommand(command string) error {
 	if d.coversCommand || !isPath(command) {
 		return nil
@@ -275,8 +270,8 @@ func (d *digester) addCommand(command string) error {
 	return d.addFile(path, name)
 }
 
-// addScripts adds the files that the arguments of an interpreter name, where they were not
-// read as a part of the folder: its script may be anywhere. Data may change there too.
+// addScripts adds the files that the arguments of an interpreter name, if they were not read as a part of the
+// folder: its script may be anywhere. Data may change there too.
 func (d *digester) addScripts(m *Manifest) error {
 	if isPath(m.Command) {
 		return nil
@@ -293,28 +288,27 @@ func (d *digester) addScripts(m *Manifest) error {
 	return nil
 }
 
-// IsData reports whether a name from the plugin's folder is what the manifest lists as data, or
-// below it.
+// IsData reports whether a name from the plugin's folder is listed as data in the manifest, or below such a name.
 func (m *Manifest) IsData(name string) bool {
 	return slices.ContainsFunc(m.Data, func(data string) bool {
 		return isBelow(filepath.Clean(name), filepath.Clean(filepath.FromSlash(data)))
 	})
 }
 
-// SealsGit reports whether what Git keeps in the plugin's folder is a part of the program, so that
-// commands of Git change it.
+// SealsGit reports whether Git's files in the plugin's folder are a part of the program, so that commands of Git
+// change it.
 func (m *Manifest) SealsGit(dir string) bool {
 	const gitFolder = ".git"
 	_, err := os.Lstat(filepath.Join(dir, gitFolder))
 	return err == nil && !m.IsData(gitFolder)
 }
 
-// isData reports whether a path is what the manifest lists as data, or below it.
+// isData reports whether a path is listed as data in the manifest, or below such a path.
 func (d *digester) isData(path string) bool {
 	return slices.ContainsFunc(d.data, func(data string) bool { return isBelow(path, filepath.Join(d.root, data)) })
 }
 
-// targetMode returns the mode of what a path leads to; irregular where nothing is.
+// targetMode returns the mode of a path's target; irregular if nothing is there.
 func targetMode(path string) fs.FileMode {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What belongs to a program is sealed, whatever way leads to it: a change is seen. The
-// plugin is the folder real, and found by the link found.
+// Every file of a program is sealed, whatever way leads to it: a change is seen. The plugin is the folder real,
+// and found by the link found.
 func TestDigest(t *testing.T) {
 	for name, of := range map[string]struct {
 		command string // ROOT is the folder above
@@ -87,8 +87,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// A folder is read once, however many links lead to it or to what is in it: the lib64 of
-// a virtual environment is its lib. What is excluded by its name is read where a link gives it another.
+// A folder is read once, however many links lead to it or into it: the lib64 of a virtual environment is its lib.
+// A folder that is excluded by its name is read if a link gives it another.
 func TestDigestReadsFoldersOnce(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"real/run", "real/lib/deep/a", "real/lib/b", "real/.git/c", "real/data/d", "other/sub/e", "other/f"} {
@@ -121,8 +121,8 @@ func TestDigestReadsFoldersOnce(t *testing.T) {
 	}
 }
 
-// The manifest that was read is the one that is sealed, whatever stands in the file by then:
-// its command and its arguments are what is started.
+// The manifest that was read is the one that is sealed, whatever the file contains by then: its command and its
+// arguments are started.
 func TestSealCoversManifestThatWasRead(t *testing.T) {
 	dir := t.TempDir()
 	write := func(args string) {

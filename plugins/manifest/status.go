@@ -20,7 +20,7 @@ const (
 	NoProgram State = "no-program" // its command does not exist: not built, not installed
 )
 
-// stateOf looks at the files of a plugin; trusted is nil where it is not.
+// stateOf looks at the files of a plugin; trusted is nil if it is not trusted.
 func stateOf(dir string, m *Manifest, trusted *Entry) State {
 	if _, err := Locate(dir, m); err != nil {
 		return NoProgram
@@ -37,10 +37,10 @@ func stateOf(dir string, m *Manifest, trusted *Entry) State {
 // Status is one line of a list of plugins; see [Catalog.List].
 type Status struct {
 	Name, Version, Description string
-	// Dir is the plugin's folder; "" where it is missing.
+	// Dir is the plugin's folder; "" if it is missing.
 	Dir   string
 	State State
-	// Entry is what is trusted; nil where nothing is.
+	// Entry is the trusted entry; nil if there is none.
 	Entry *Entry
 }
 
@@ -71,8 +71,8 @@ func (c *Catalog) List(l *Lock) ([]Status, []error) {
 	return all, problems
 }
 
-// CheckUsable returns why flows cannot use a plugin, and what to do; nil for one that
-// they can, and for a name that is neither found nor trusted.
+// CheckUsable returns why flows cannot use a plugin, with a remedy; nil for one that they can, and for a name that
+// is neither found nor trusted.
 func (c *Catalog) CheckUsable(name string, trusted *Entry) error {
 	dir := c.dirs[name]
 	if dir == "" && trusted == nil {
@@ -106,13 +106,12 @@ func (c *Catalog) CheckUsable(name string, trusted *Entry) error {
 	return nil
 }
 
-// Review is what a user should know before trusting a plugin. [Catalog.Review] makes one.
+// Review lists the facts that a user should know before trusting a plugin. [Catalog.Review] makes one.
 type Review struct {
 	Manifest *Manifest
 	// Dir is its folder, SHA256 the [Digest] of its program.
 	Dir, SHA256 string
-	// Program is the path of its command; "" where that does not exist, which Missing
-	// explains.
+	// Program is the path of its command; "" if that does not exist, which Missing explains.
 	Program string
 	Missing error
 	// CoversCommand reports whether the program is a part of SHA256; an interpreter in PATH
@@ -120,11 +119,11 @@ type Review struct {
 	CoversCommand bool
 	// Links are the links that lead out of the folder.
 	Links []Link
-	// Trusted is what is trusted now; nil where nothing is.
+	// Trusted is the entry trusted now; nil if there is none.
 	Trusted *Entry
 }
 
-// Review reads what a plugin wants. It starts nothing.
+// Review reads a plugin's requests. It starts nothing.
 func (c *Catalog) Review(name string, l *Lock) (*Review, error) {
 	dir, err := c.Lookup(name)
 	if err != nil {

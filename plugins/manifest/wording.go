@@ -81,7 +81,7 @@ var _ = wording.Add(wording.Catalog{
 	"whether it serves Session changed":                                "是否提供 Session 有变化",
 	"writing the lock file of plugins: %w":                             "写入插件的锁文件：%w",
 
-	// What the schema of plugin.yaml says of its keys.
+	// Descriptions of keys in the schema of plugin.yaml.
 	"kebab-case; flows write it before the dot": "kebab-case；流程把它写在点号之前",
 	"The same that the program reports":         "与程序报告的相同",
 	"One sentence":                              "一句话",

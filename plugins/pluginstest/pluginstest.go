@@ -27,8 +27,8 @@ func Run(t *testing.T, dir string) {
 	report(t, h)
 }
 
-// RunInProcess checks a plugin inside the process of the test, where a debugger reaches
-// it. The checks of processes always pass there.
+// RunInProcess checks a plugin inside the process of the test, for debuggers. The checks of processes always pass
+// there.
 func RunInProcess(t *testing.T, server proto.PluginServer, services ...string) {
 	t.Helper()
 	h, err := host.InProcess(server, host.Options{}, services...)
@@ -52,8 +52,8 @@ func report(t *testing.T, h *host.Host) {
 	}
 }
 
-// Build builds the Go plugin of a folder, and returns a folder with the program and
-// everything that stands beside its source: one that a host can start.
+// Build builds the Go plugin of a folder, and returns a folder with the program and all other files beside its
+// source, which a host can start.
 func Build(t testing.TB, dir string) string {
 	t.Helper()
 	m, err := manifest.Read(dir)
@@ -89,8 +89,8 @@ func BuildProgram(ctx context.Context, dir, file string, flags ...string) error 
 	return nil
 }
 
-// CopyFolder copies the folder of a plugin, with what links in it lead to: links of the
-// examples lead out of their folder, to the SDK.
+// CopyFolder copies the folder of a plugin, with the targets of links in it: links of the examples lead out of
+// their folder, to the SDK.
 func CopyFolder(to, from string) error {
 	if err := os.MkdirAll(to, 0o750); err != nil {
 		return err

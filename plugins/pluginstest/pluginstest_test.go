@@ -30,7 +30,7 @@ func TestRunInProcess(t *testing.T) {
 	pluginstest.RunInProcess(t, server, "log")
 }
 
-// Where a runtime is missing, or its packages cannot be had, tests are skipped.
+// If a runtime is missing, or its packages cannot be had, tests are skipped.
 func TestSkipped(t *testing.T) {
 	skipped := func(name string, test func(t *testing.T)) {
 		t.Run(name, func(inner *testing.T) {
@@ -65,7 +65,7 @@ func (r recorder) Fatalf(format string, args ...any) {
 	panic(fmt.Sprintf(format, args...))
 }
 
-// What is no plugin, or does not compile, fails the test that wants it built.
+// A folder that is not a plugin, or does not compile, fails the test that wants it built.
 func TestBuildFails(t *testing.T) {
 	broken := t.TempDir()
 	for name, text := range map[string]string{

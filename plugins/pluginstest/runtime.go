@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Python puts a python3 that has grpcio first in PATH, for plugins whose command it
-// is; without one the test is skipped.
+// Python puts a python3 that has grpcio first in PATH, for plugins with that command; without one the test is
+// skipped.
 func Python(t testing.TB) {
 	t.Helper()
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
@@ -26,8 +26,8 @@ func Python(t testing.TB) {
 	t.Skip("no python3 with grpcio (Debian: apt install python3-grpcio)")
 }
 
-// Node returns a copy of the folder of a plugin in Node with its packages installed;
-// where they cannot be installed the test is skipped.
+// Node returns a copy of the folder of a plugin in Node with its packages installed; if they cannot be installed
+// the test is skipped.
 func Node(t testing.TB, dir string) string {
 	t.Helper()
 	for _, name := range []string{"node", "npm"} {

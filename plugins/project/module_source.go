@@ -13,10 +13,10 @@ import (
 // releaseVersion matches the version of a release: 0.1.0 in its archives, v0.1.0 as go install and the tag have it.
 var releaseVersion = regexp.MustCompile(`^v?(\d+\.\d+\.\d+)$`)
 
-// ChooseModule sets what a plugin in Go builds with; for other languages it does nothing.
-// That is the source folder named source, else the release version, else a source folder
-// around the running program or the working directory. Where none of these is known, Version
-// and Replace stay empty. version is that of the running program.
+// ChooseModule sets the module that a plugin in Go builds with; for other languages it does nothing. That is the
+// source folder named source, else the release version, else a source folder around the running program or the
+// working directory. If none of these is known, Version and Replace stay empty. version is the running program's
+// version.
 func (o *Options) ChooseModule(version, source string) error {
 	if o.Language != "go" {
 		return nil
@@ -40,8 +40,8 @@ func (o *Options) ChooseModule(version, source string) error {
 	return nil
 }
 
-// findModuleRoot returns the source folder that the program or the working directory lies
-// in; "" where neither does.
+// findModuleRoot returns the source folder that contains the program or the working directory; "" if there is
+// none.
 func findModuleRoot() string {
 	program, err := os.Executable()
 	if err == nil {

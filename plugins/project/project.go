@@ -24,7 +24,7 @@ import (
 //go:embed go python node
 var templates embed.FS
 
-// The names that stand in the templates for that of the plugin.
+// The placeholders for the plugin's name in the templates.
 const (
 	sampleName  = "sample-plugin"
 	sampleTitle = "Sample-plugin"
@@ -34,17 +34,15 @@ const (
 // Module is the path of the module that a plugin in Go builds with.
 const Module = "github.com/callnode/scheduler"
 
-// Options say what is written.
+// Options describe the files to write.
 type Options struct {
 	// Name is the plugin's, in kebab-case.
 	Name string
 	// Language is one of [Languages].
 	Language string
-	// Version is that of this module, for the go.mod of a plugin in Go; "" leaves it
-	// to `go mod tidy`.
+	// Version is the version of this module, for the go.mod of a plugin in Go; "" leaves it to `go mod tidy`.
 	Version string
-	// Replace is the folder of this module's source, where a plugin in Go is to be
-	// built with that.
+	// Replace is the folder of this module's source, if a plugin in Go is to be built with that.
 	Replace string
 }
 
@@ -147,7 +145,7 @@ func (o Options) renamer() *strings.Replacer {
 	return strings.NewReplacer(sampleName, o.Name, sampleTitle, title, sampleSnake, strings.ReplaceAll(o.Name, "-", "_"))
 }
 
-// readFiles reads the files of a folder; edit, where given, changes their text.
+// readFiles reads the files of a folder; edit, if given, changes their text.
 func readFiles(files fs.FS, edit func(string) string) (all []file, err error) {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -167,10 +165,10 @@ func readFiles(files fs.FS, edit func(string) string) (all []file, err error) {
 	return all, nil
 }
 
-// goModule returns the go.mod and, where the plugin is built with a folder of source, the
-// go.sum of that: then it builds without a network, as far as the source does.
+// goModule returns the go.mod and, if the plugin is built with a folder of source, the go.sum of that: then it
+// builds without a network, as far as the source does.
 func goModule(o Options) ([]file, error) {
-	text := "module " + o.Name + "\n\ngo 1.26.0\n" // no lower than that of the source
+	text := "module " + o.Name + "\n\ngo 1.26.0\n" // no lower than the source's
 	if o.Replace != "" {
 		mod, err := calls.ReadFile(filepath.Join(o.Replace, "go.mod"), calls.AnyLength)
 		if err != nil {

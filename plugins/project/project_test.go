@@ -71,7 +71,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// A plugin of a release builds with that release, whose archives and tag write its version in two ways.
+// A plugin of a release builds with that release; its archives and its tag write the version in two ways.
 func TestChooseModuleOfRelease(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for version, want := range map[string]string{"0.1.0": "v0.1.0", "v1.2.3": "v1.2.3", "0.1.1-snapshot": "", "dev": "", "v0.1.0-3-gabcdef": ""} {

@@ -1,5 +1,6 @@
-// Package proto is the wire protocol of plugins: plugin.proto and what is generated
-// from it, the handshake, and the conversions of the contract's types.
+// Package proto is the wire protocol of plugins: plugin.proto and the code generated from it, the handshake, and
+// the conversions of the contract's types. For example, [FromState] converts a [plugins.State] to the message
+// State.
 package proto
 
 import (
@@ -21,7 +22,7 @@ var sources embed.FS
 // Sources returns the .proto files: the SDK of Node reads them when it starts.
 func Sources() fs.FS { return sources }
 
-// What host and plugin agree on before the first request.
+// Agreements of host and plugin before the first request.
 const (
 	// Version is the version of plugin.proto.
 	Version = 1
@@ -35,11 +36,11 @@ const (
 	// MaxMessageKey names the environment variable with the size in bytes that no
 	// message exceeds.
 	MaxMessageKey = "SCHEDULER_PLUGIN_MAX_MESSAGE"
-	// DefaultMaxMessage is that size where the variable is not set.
+	// DefaultMaxMessage is the size if the variable is not set.
 	DefaultMaxMessage = 16 << 20
 )
 
-// Clean returns s as a text that can be sent: what is not UTF-8 becomes U+FFFD.
+// Clean returns s as a text that can be sent: bytes that are not UTF-8 become U+FFFD.
 func Clean(s string) string {
 	if utf8.ValidString(s) { // faster: it looks at eight bytes at once
 		return s
@@ -47,7 +48,7 @@ func Clean(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// FromState returns the wire form of a state, without what is retrieved.
+// FromState returns the wire form of a state, without the retrieved memories.
 func FromState(s plugins.State) *State {
 	p := &State{
 		Input: Clean(s.Input), User: Clean(s.User), Session: Clean(s.Session),
@@ -91,7 +92,7 @@ func formatTime(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// parseTime returns the time of a wire form; zero where it cannot be read.
+// parseTime returns the time of a wire form; zero if it cannot be read.
 func parseTime(text string) time.Time {
 	if text == "" { // the usual case: an error costs more than a time
 		return time.Time{}

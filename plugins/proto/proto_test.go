@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// wire is what arrives of a message.
+// wire returns a message as it arrives.
 func wire[M pb.Message](t *rapid.T, m, into M) M {
 	b, err := pb.Marshal(m)
 	if err == nil {
@@ -76,7 +76,7 @@ func TestItemsAndVerdictsArrive(t *testing.T) {
 	})
 }
 
-// What is not UTF-8 does not end the connection.
+// Bytes that are not UTF-8 do not end the connection.
 func TestTextIsMended(t *testing.T) {
 	bad := "a\xffb"
 	want := "a\uFFFDb"

@@ -19,7 +19,7 @@ type Dose struct {
 	Cups int `json:"cups" doc:"How many cups" default:"1" min:"1"`
 }
 
-// Recipe is what tea.brew puts out.
+// Recipe is the output of tea.brew.
 type Recipe struct {
 	Grams int `json:"grams" doc:"Tea leaves in grams"`
 }

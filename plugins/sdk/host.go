@@ -15,9 +15,8 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// Host is what a function may use of the host while it answers a request: what
-// plugin.yaml lists under services, and the user trusted. [HostOf] returns it; it ends with
-// the request, and is safe for concurrent use.
+// Host gives a function the services of the host while it answers a request: the services that plugin.yaml lists,
+// and the user trusted. [HostOf] returns it; it ends with the request, and is safe for concurrent use.
 type Host struct {
 	client proto.HostClient
 	token  string
@@ -44,8 +43,7 @@ func (s *pluginServer) requestContext(ctx context.Context, token string, state *
 	return context.WithValue(ctx, hostKey{}, h)
 }
 
-// State returns what a call may know of the dialogue: input, user, session, language and
-// time.
+// State returns a call's data about the dialogue: input, user, session, language and time.
 func (h *Host) State() plugins.State { return proto.ToState(h.state) }
 
 // IdempotencyKey returns the name of this use of a call in its run. It is the same when the
@@ -53,7 +51,7 @@ func (h *Host) State() plugins.State { return proto.ToState(h.state) }
 // such keys does the work once. It is "" outside of calls.
 func (h *Host) IdempotencyKey() string { return h.key }
 
-// checkGranted returns an error where the plugin was granted no services.
+// checkGranted returns an error if the plugin was granted no services.
 func (h *Host) checkGranted() error {
 	if h.client == nil {
 		return errors.New("the plugin was granted no services of the host (list them under services in plugin.yaml)")
@@ -69,14 +67,15 @@ func unwrapStatus(err error) error {
 	return err
 }
 
-// Chat asks the flow's model; what that costs counts for the step. The service llm
-// must be granted. Importance functions and variables get the answer as a whole. Of req, Model, Messages, Temperature, MaxTokens and ResponseSchema are sent.
+// Chat asks the flow's model; its tokens count for the step. The service llm must be granted. Importance functions
+// and variables get the answer as a whole. Of req, Model, Messages, Temperature, MaxTokens and ResponseSchema are
+// sent.
 func (h *Host) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return h.ChatWithParts(ctx, req)
 }
 
-// Part tells where a piece of a message comes from. Start and End are the bytes that it
-// takes in the text of the message; Kind and Name are what people read of it.
+// Part gives the source of a piece of a message. Start and End are its bytes in the text of the message; Kind and
+// Name are shown to people.
 type Part struct {
 	Message int      `json:"message"`
 	Start   int      `json:"start"`
@@ -86,9 +85,8 @@ type Part struct {
 	Origins []Origin `json:"origins,omitempty"`
 }
 
-// Origin tells that the bytes [Start, End) of a part were taken from the parameter of the
-// call at the JSON pointer Pointer, from its byte From on. Computed is set where they are
-// no copy of it.
+// Origin says that the bytes [Start, End) of a part were taken from the parameter of the call at the JSON pointer
+// Pointer, from its byte From on. Computed is set if they are not a copy of it.
 type Origin struct {
 	Start    int    `json:"start"`
 	End      int    `json:"end"`
@@ -97,8 +95,8 @@ type Origin struct {
 	Computed bool   `json:"computed,omitempty"`
 }
 
-// ChatWithParts is [Host.Chat] with the sources of the messages, for people who ask for
-// the sources of a prompt. What no part covers is credited to the call.
+// ChatWithParts is [Host.Chat] with the sources of the messages, for people who ask for the sources of a prompt.
+// Bytes that no part covers are credited to the call.
 func (h *Host) ChatWithParts(ctx context.Context, req *llm.Request, parts ...Part) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if err := h.checkGranted(); err != nil {
@@ -164,8 +162,8 @@ func (h *Host) Search(ctx context.Context, query string, limit int) ([]plugins.R
 	return proto.ToRecalled(reply.GetFound()), nil
 }
 
-// Vars returns what the step may see: for a call an object of inputs, question, vars,
-// summary, facts, history, run and step. The service vars must be granted.
+// Vars returns the data that the step may see: for a call an object of inputs, question, vars, summary, facts,
+// history, run and step. The service vars must be granted.
 func (h *Host) Vars(ctx context.Context) (value.Value, error) {
 	if err := h.checkGranted(); err != nil {
 		return value.Value{}, err
@@ -177,9 +175,8 @@ func (h *Host) Vars(ctx context.Context) (value.Value, error) {
 	return value.ParseJSON(reply.GetVars())
 }
 
-// Log writes a line to the log of the host; level is debug, info, warn or error. The
-// service log must be granted. What a plugin writes to standard error gets there
-// too, without a level.
+// Log writes a line to the log of the host; level is debug, info, warn or error. The service log must be granted.
+// Lines that a plugin writes to standard error get there too, without a level.
 func (h *Host) Log(ctx context.Context, level, message string) error {
 	if err := h.checkGranted(); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package sdk makes a plugin of Go functions. The whole of one is
+// Package sdk makes a plugin from Go functions. For example, this is a whole plugin:
 //
 //	func main() {
 //		sdk.Serve(sdk.Plugin{Name: "recency", Version: "1.0.0", Functions: []sdk.Function{
@@ -8,10 +8,9 @@
 //
 //	func isFresh(ctx context.Context, state plugins.State, item plugins.Item) (plugins.Verdict, error) { ... }
 //
-// Functions have typed parameters and results; their JSON Schemas are inferred from
-// the types (see the struct tags of [schema.MustFor]). Functions are called from many
-// goroutines at once. A panic in one is an error of that request; the plugin lives
-// on. Beside the program stands a plugin.yaml: `scheduler plugins init` writes both.
+// Functions have typed parameters and results; their JSON Schemas are inferred from the types (see the struct tags
+// of [schema.MustFor]). Functions are called from many goroutines at once. A panic in one is an error of that
+// request; the plugin lives on. A plugin.yaml belongs beside the program: `scheduler plugins init` writes both.
 package sdk
 
 import (
@@ -28,9 +27,9 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// Plugin is what a program offers; its main passes it to [Serve]. Name and Version are as
-// in plugin.yaml. It lives as long as the program and must not change once Serve has it: its
-// functions are called by many goroutines at once.
+// Plugin describes the functions of a program; its main passes it to [Serve]. Name and Version are as in
+// plugin.yaml. It lives as long as the program and must not change once Serve has it: its functions are called by
+// many goroutines at once.
 type Plugin struct {
 	Name, Version string
 	Functions     []Function
@@ -78,8 +77,8 @@ func Literal(parameters ...string) Option {
 	return func(f *proto.Function) { f.Literal = append(f.Literal, parameters...) }
 }
 
-// Example shows a use of a call: its parameters in YAML, and what the model answers.
-// People see the first; the conformance suite runs them all.
+// Example shows a use of a call: its parameters in YAML, and the model's answers. People see the first; the
+// conformance suite runs them all.
 func Example(title, with string, answers ...string) Option {
 	return func(f *proto.Function) {
 		f.Examples = append(f.Examples, &proto.Example{Title: title, With: with, Answers: answers})
@@ -106,16 +105,16 @@ func Ranking(name string, doc Doc, judge plugins.Importance, options ...Option) 
 	return f
 }
 
-// Check makes a function that test files check runs with, as plugin: NAME. An item has the text
-// that is checked, and in Data {value, with, inputs, outputs, row}, of which with is what the test file
-// gives. Include tells that it passes, and Reason why not.
+// Check makes a function that test files check runs with, as plugin: NAME. An item has the text that is checked,
+// and in Data {value, with, inputs, outputs, row}, of which with comes from the test file. Include says that it
+// passes, and Reason why not.
 func Check(name string, doc Doc, judge plugins.ImportanceFunc) Function {
 	f := newFunction(proto.Kind_CHECK, name, doc, nil)
 	f.judge = judge
 	return f
 }
 
-// ErrNoValue is what the function of a variable returns where it has no value now.
+// ErrNoValue is returned by the function of a variable that has no value now.
 var ErrNoValue = errors.New("the variable has no value")
 
 // Variable makes a function that resolves vars.name.
@@ -207,8 +206,7 @@ var (
 	snakeCase = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 )
 
-// Check returns an error where a name or the version is wrong, or two functions have one
-// name.
+// Check returns an error if a name or the version is wrong, or two functions have one name.
 func (p Plugin) Check() error {
 	if !kebabCase.MatchString(p.Name) {
 		return fmt.Errorf("the plugin's name %q is not kebab-case", p.Name)

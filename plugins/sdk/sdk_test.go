@@ -31,7 +31,7 @@ type Name struct {
 	Name string `json:"name" doc:"Who is greeted"`
 }
 
-// Reply is what greet puts out.
+// Reply is the output of greet.
 type Reply struct {
 	Text string `json:"text"`
 }
@@ -80,7 +80,7 @@ func TestConformance(t *testing.T) {
 	pluginstest.RunInProcess(t, server)
 }
 
-// chunks takes what an execution sends.
+// chunks collects the chunks that an execution sends.
 type chunks struct {
 	proto.Plugin_ExecServer
 	all []*proto.Chunk
@@ -206,7 +206,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Started by hand, the program says what it is.
+// Started by hand, the program prints its name and its use.
 func TestByHand(t *testing.T) {
 	for be, want := range map[string]string{
 		"a plugin":       "This program is the plugin greeter 1.0.0 of scheduler, which starts it: it is not run by hand.\n  call       greeter.greet: For tests.\n",

@@ -16,9 +16,8 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// Serve offers the plugin to the host that started this program, until the host asks it to
-// end or is gone. Where something is wrong it writes that to standard error and exits with
-// code 1, also when a person starts the program.
+// Serve offers the plugin to the host that started this program, until the host asks it to end or is gone. It
+// writes a problem to standard error and exits with code 1, also when a person starts the program.
 func Serve(p Plugin) {
 	server, err := p.Server()
 	if err != nil {
@@ -51,10 +50,9 @@ func Serve(p Plugin) {
 	})
 }
 
-// restoreOutput returns a function that restores standard output and error as they are
-// now. The library replaces them when it begins to serve, to send what is written over the
-// connection: the last lines of a process that ends would be lost. The host sends no
-// request before that, and reads both anyway.
+// restoreOutput returns a function that restores standard output and error as they are now. The library replaces
+// them when it begins to serve, to send their text over the connection: the last lines of a process that ends
+// would be lost. The host sends no request before that, and reads both anyway.
 func restoreOutput() func() {
 	out, err := os.Stdout, os.Stderr
 	return sync.OnceFunc(func() { os.Stdout, os.Stderr = out, err })

@@ -18,8 +18,8 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// Server returns the plugin as a gRPC service: what [Serve] serves. Tests that run a
-// plugin inside their own process use it.
+// Server returns the plugin as a gRPC service, for [Serve]. Tests that run a plugin inside their own process use
+// it.
 func (p Plugin) Server() (proto.PluginServer, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -39,8 +39,7 @@ type pluginServer struct {
 	functions map[string]Function
 	// messageBytes is the size of the largest message.
 	messageBytes int
-	// dial connects to a service that the host announced by the broker; nil where
-	// there is no broker.
+	// dial connects to a service that the host announced by the broker; nil if there is no broker.
 	dial func(id uint32) (grpc.ClientConnInterface, error)
 	host atomic.Pointer[proto.HostClient]
 }
@@ -73,8 +72,8 @@ func (s *pluginServer) Ask(ctx context.Context, req *proto.Request) (*proto.Repl
 // own.
 const replyOverhead = 16
 
-// answerRequest answers a request; whatever goes wrong is a failure in the reply, a reply
-// that is too large as well. size is that of the reply.
+// answerRequest answers a request; any error is a failure in the reply, a reply that is too large as well. size is
+// the size of the reply.
 func (s *pluginServer) answerRequest(ctx context.Context, req *proto.Request) (reply *proto.Reply, size int) {
 	reply = s.dispatchRequest(ctx, req)
 	size = pb.Size(reply)
@@ -175,7 +174,7 @@ func (s *pluginServer) init(ctx context.Context, ask *proto.Init, reply *proto.R
 	return nil
 }
 
-// Exec streams what a call puts out.
+// Exec streams the output of a call.
 func (s *pluginServer) Exec(req *proto.ExecRequest, stream grpc.ServerStreamingServer[proto.Chunk]) (err error) {
 	fail := func(err error) error {
 		return stream.Send(&proto.Chunk{Piece: &proto.Chunk_Failure{Failure: failureOf(err)}})

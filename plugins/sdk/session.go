@@ -69,8 +69,7 @@ func (s *pluginServer) answerJob(j sessionJob, out *outbox) {
 	out.put(s.answerRequest(j.ctx, j.req))
 }
 
-// runningRequests are the requests that are being answered. The host cancels one whose
-// time is over.
+// runningRequests are the requests that are being answered. The host cancels one that is out of time.
 type runningRequests struct {
 	sync.WaitGroup
 	mu      sync.Mutex

@@ -18,8 +18,7 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// checkSurvived returns an error where the plugin does not answer any more, or is not the
-// process that it was.
+// checkSurvived returns an error if the plugin does not answer any more, or runs in another process than before.
 func (s *suite) checkSurvived(ctx context.Context, instance *host.Instance) error {
 	now, err := s.probe.Instance(ctx)
 	if err != nil {
@@ -59,7 +58,7 @@ func (s *suite) wantFailure(ctx context.Context, req *proto.Request) error {
 	return s.checkSurvived(ctx, instance)
 }
 
-// checkFailure returns an error where a reply is not a failure.
+// checkFailure returns an error if a reply is not a failure.
 func checkFailure(ctx context.Context, instance *host.Instance, reply *proto.Reply, err error) error {
 	if err != nil {
 		return explainStatus(ctx, instance, err)
@@ -70,7 +69,7 @@ func checkFailure(ctx context.Context, instance *host.Instance, reply *proto.Rep
 	return nil
 }
 
-// explainStatus explains a gRPC status that came where a failure is wanted.
+// explainStatus explains a gRPC status that came in place of a failure.
 func explainStatus(ctx context.Context, instance *host.Instance, err error) error {
 	tooLarge := status.Code(err) == codes.ResourceExhausted
 	if status.Code(err) == codes.DeadlineExceeded { // the other side may be first to see it
@@ -160,8 +159,7 @@ func (s *suite) checkLargeRequest(ctx context.Context) error {
 	return nil
 }
 
-// checkConcurrency mixes requests of all functions; each answer must be that of its
-// request.
+// checkConcurrency mixes requests of all functions; each answer must belong to its request.
 func (s *suite) checkConcurrency(ctx context.Context) error {
 	var all sync.WaitGroup
 	errs := make(chan error, 16)

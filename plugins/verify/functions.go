@@ -19,7 +19,7 @@ import (
 // sampleTime returns the time of the clock in checks.
 func sampleTime() time.Time { return time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC) }
 
-// sampleState returns what functions get to know in checks.
+// sampleState returns the state for functions in checks.
 func sampleState() plugins.State {
 	return plugins.State{
 		Input:   "What is new? 有什么新消息？",
@@ -108,8 +108,8 @@ func (s *suite) checkExamples(ctx context.Context, f *manifest.Function) error {
 	return nil
 }
 
-// checkExample runs an example: Init twice, which must compute the same input, and Exec
-// once, whose output must fit its schema.
+// checkExample runs an example: Init twice, which must compute the same input, and Exec once; its output must fit
+// its schema.
 func (s *suite) checkExample(ctx context.Context, f *manifest.Function, e manifest.Example) error {
 	def, ok := s.registry.Call(f.Title(s.entry.Name))
 	if !ok {

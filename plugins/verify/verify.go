@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-// Result is the result of one check; Err is nil where it passed.
+// Result is the result of one check; Err is nil if it passed.
 type Result struct {
 	Check string
 	Err   error
@@ -35,9 +35,8 @@ func Folder(ctx context.Context, dir, name string, opts host.Options) ([]Result,
 	return results, nil
 }
 
-// Run runs all checks on one trusted plugin of a host (see [host.Single] and
-// [host.InProcess] for hosts of one plugin). It takes a few seconds where the plugin does
-// not end by itself.
+// Run runs all checks on one trusted plugin of a host (see [host.Single] and [host.InProcess] for hosts of one
+// plugin). It takes a few seconds if the plugin does not end by itself.
 func Run(ctx context.Context, h *host.Host, name string) []Result {
 	s, err := newSuite(h, name)
 	if err != nil {
@@ -78,8 +77,7 @@ type check struct {
 	run  func(ctx context.Context) error
 }
 
-// run runs one check. Failures before it are forgotten, so that each check stands for
-// itself.
+// run runs one check. It forgets failures before it, so that each check is independent.
 func (s *suite) run(ctx context.Context, c check) error {
 	s.probe.ResetFailures()
 	err := c.run(ctx)
@@ -93,7 +91,7 @@ func (s *suite) run(ctx context.Context, c check) error {
 	return err
 }
 
-// workingFunctions returns the functions whose own check passed.
+// workingFunctions returns the functions that passed their own check.
 func (s *suite) workingFunctions() []*manifest.Function {
 	var all []*manifest.Function
 	for i := range s.entry.Functions {
@@ -145,7 +143,7 @@ func (s *suite) checkDescription(context.Context) error {
 	return errors.Join(problems...)
 }
 
-// callProblems finds what the description of a call lacks.
+// callProblems finds missing parts in the description of a call.
 func callProblems(f *manifest.Function) (problems []error) {
 	report := func(format string, args ...any) { problems = append(problems, wording.Errorf(format, args...)) }
 	if len(f.Examples) == 0 {

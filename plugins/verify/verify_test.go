@@ -107,7 +107,7 @@ func newFaultless(t *testing.T) proto.PluginServer {
 	return server
 }
 
-// The suite names the check that a fault belongs to, and says what to do.
+// The suite names the check that a fault belongs to, and gives a remedy.
 func TestRunFindsFaults(t *testing.T) {
 	var times atomic.Int64
 	verdicts := func(change func([]*proto.Verdict) []*proto.Verdict) func(*proto.Request, *proto.Reply) (*proto.Reply, error) {

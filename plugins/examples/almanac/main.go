@@ -1,5 +1,4 @@
-// Almanac is a plugin with variables that it reads from local files: what is in the
-// calendar, and the weather.
+// Almanac is a plugin with variables that it reads from local files: the entries of the calendar, and the weather.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Recency is a plugin with two importance functions: what is fresh, and what is
-// about the matter at hand.
+// Recency is a plugin with two importance functions: one includes fresh entries, the other entries about the
+// matter at hand.
 package main
 
 import (

@@ -35,8 +35,8 @@ func explainExec(program string, err error) wording.Text {
 // supportedVersion is the version of the protocol in a handshake line.
 var supportedVersion = strconv.Itoa(proto.Version)
 
-// parseHandshake returns the fields of a handshake line, core version, protocol version,
-// network and address first; nil where it is not one.
+// parseHandshake returns the fields of a handshake line, core version, protocol version, network and address
+// first; nil if it is not one.
 func parseHandshake(line string) []string {
 	fields := strings.Split(line, "|")
 	if len(fields) < 4 || fields[0] != "1" {

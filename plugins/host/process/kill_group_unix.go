@@ -19,8 +19,7 @@ type groupWatcher struct {
 	life *os.File
 }
 
-// watchGroup starts the watcher of a group. It returns nil, a watcher that does nothing,
-// where there is no shell.
+// watchGroup starts the watcher of a group. It returns nil, a watcher that does nothing, if there is no shell.
 func watchGroup(pid int, sockets string) *groupWatcher {
 	life, ours, err := os.Pipe()
 	if err != nil {

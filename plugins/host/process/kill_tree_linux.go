@@ -38,7 +38,7 @@ func hasChildren() bool {
 	}
 }
 
-// listChildren returns the processes whose parent is this one.
+// listChildren returns the child processes of this one.
 func listChildren() (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	self := strconv.Itoa(os.Getpid())
@@ -64,7 +64,7 @@ func killMarked(variable string) {
 		isFound := false
 		files, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, file := range files {
-			environ, err := os.ReadFile(file) // that of a process that has ended is empty
+			environ, err := os.ReadFile(file) // empty for a process that has ended
 			if err != nil || !slices.Contains(strings.Split(string(environ), "\x00"), variable) {
 				continue
 			}

@@ -8,9 +8,8 @@ import (
 // canLimitMemory reports whether limitMemory works on this system.
 const canLimitMemory = true
 
-// limitMemory bounds the private memory that a process can have; processes that it starts
-// later inherit the bound. The process has hardly begun: what it has by then is not counted
-// as too much, but it gets no more.
+// limitMemory bounds the private memory that a process can have; processes that it starts later inherit the bound.
+// The process has hardly begun: memory that it has by then may exceed the bound, but it gets no more.
 //
 // The system refuses only for a process that has ended already.
 func limitMemory(pid int, bytes uint64) {

@@ -12,30 +12,29 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-// Mirror is a private picture of a plugin's folder from which its script starts: an interpreter
-// opens a script by its path, and by then that may lead to another file than the one that was
-// hashed. In the mirror are copies of the script and of the files beside it, which is what is
-// hashed; everything else, the folders beside it and what the manifest lists as data, are links
-// to the plugin's folder. So what a script imports from a folder is opened there, by its path.
+// Mirror is a private copy of a plugin's folder from which its script starts: an interpreter opens a script by its
+// path, and by then that may lead to another file than the one that was hashed. In the mirror are copies of the
+// script and of the files beside it, which are hashed; everything else, the folders beside it and the manifest's
+// data, are links to the plugin's folder. So a script's imports from a folder are opened there, by their paths.
 //
-// [NewMirror] makes it for one start; who started the process removes it when that has ended.
+// [NewMirror] makes it for one start; the starter of the process removes it when that has ended.
 type Mirror struct {
 	dir    string
 	copies map[string]string // paths of the copies, by their names from the plugin's folder
-	// script is the name of the one that is started; program that of the command, "" where that
-	// is not in the folder.
+	// script is the name of the one that is started; program is the command's name, "" if that is not in the
+	// folder.
 	script, program string
 	bytes           int64 // of the copies
 }
 
-// Bounds of the files beside a script that are copied, one and all: what is longer is hardly code.
+// Bounds on copied files beside a script, one and all: longer files are hardly code.
 const (
 	maxCopy   = 1 << 20
 	maxCopies = 32 << 20
 )
 
-// NewMirror makes the mirror of the folder of a plugin, in the folder of sockets, which only this
-// user can enter; nil where it has no script to start. program is the path of its command.
+// NewMirror makes the mirror of the folder of a plugin, in the folder of sockets, which only this user can enter;
+// nil if it has no script to start. program is the path of its command.
 func NewMirror(dir, program string, m *manifest.Manifest, sockets string) (_ *Mirror, err error) {
 	if runtime.GOOS == "windows" { // links need a privilege there
 		return nil, nil
@@ -62,10 +61,10 @@ func NewMirror(dir, program string, m *manifest.Manifest, sockets string) (_ *Mi
 	return mirror, nil
 }
 
-// scriptOf returns the script of a plugin by its name from the folder: the command, where that begins
-// with #!, or the file that the first argument of an interpreter names, after its options; "" for none.
-// Behind another first argument it stays where it is: the program may look for it in a place of its
-// own, as one does that starts another in a container.
+// scriptOf returns the script of a plugin by its name from the folder: the command, if that begins with #!, or the
+// file that the first argument of an interpreter names, after its options; "" for none. Behind another first
+// argument the script stays in its folder: the program may look for it in a place of its own, for example if it
+// starts an interpreter in a container.
 func scriptOf(root, program string, m *manifest.Manifest) string {
 	if _, _, isScript := readShebang(program); m.NamesFile() && isScript {
 		name, _ := nameIn(root, program)
@@ -134,7 +133,7 @@ func (m *Mirror) addFolder(root, folder string, of *manifest.Manifest) error {
 		return err
 	}
 	folders := foldersOf(m.script)
-	names := slices.Clone(of.Data) // also of what is still to be written
+	names := slices.Clone(of.Data) // also of data that is still to be written
 	for _, e := range entries {
 		names = append(names, filepath.Join(folder, e.Name()))
 	}
@@ -150,7 +149,7 @@ func (m *Mirror) addFolder(root, folder string, of *manifest.Manifest) error {
 	return nil
 }
 
-// addEntry copies a file, or links to what is not to be copied.
+// addEntry copies a file, or links to an entry that is not to be copied.
 func (m *Mirror) addEntry(root, name string, of *manifest.Manifest) error {
 	from, to := filepath.Join(root, name), filepath.Join(m.dir, name)
 	info, err := os.Stat(from)
@@ -181,9 +180,9 @@ func (m *Mirror) Copies() map[string]string {
 // StartsCommand reports whether the command of the plugin is the script that is started.
 func (m *Mirror) StartsCommand() bool { return m != nil && m.script == m.program }
 
-// commandLine returns the path to start and the arguments, the first of which is the name of the
-// program. A script is started by its interpreter, as the system would do it: where the mirror is,
-// programs may not be allowed to start.
+// commandLine returns the path to start and the arguments, the first of which is the name of the program. A script
+// is started by its interpreter, as the system would do it: programs in the folder of the mirror may not be
+// allowed to start.
 func (m *Mirror) commandLine(program string, args []string) (path string, argv []string) {
 	argv = append([]string{program}, args...)
 	if m == nil {

@@ -44,9 +44,8 @@ func newSockets(t *testing.T) string {
 	return sockets.Path()
 }
 
-// A script runs as it was hashed, with the files beside it, though its folder has others by the
-// time at which it starts. It finds what is in folders beside it, and its working directory is
-// still that of the plugin.
+// A script runs as it was hashed, with the files beside it, though its folder has others by the time at which it
+// starts. It finds the files in folders beside it, and its working directory is still the plugin's.
 func TestScriptsStartAsTheyWereHashed(t *testing.T) {
 	for name, of := range map[string]struct {
 		manifest string
@@ -138,7 +137,7 @@ func newSpawner(t *testing.T) *process.Spawner {
 	return s
 }
 
-// What a mirror has of the folder of a plugin: copies of code, and links to all else.
+// A mirror of a plugin's folder has copies of code, and links to all else.
 func TestMirror(t *testing.T) {
 	dir, sockets := t.TempDir(), t.TempDir()
 	long := strings.Repeat("x", 1<<20+1)

@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-// Bounds of what a process writes to standard output and error.
+// Bounds on the standard output and error of a process.
 const (
 	tailBytes    = 4 << 10
 	tailKept     = tailBytes + secret.Margin
@@ -43,8 +43,8 @@ type Output struct {
 	causeEnd int64
 }
 
-// What the lines begin with by which a Go program begins to explain its crash. The last is
-// that of the C library, when it has too little memory to create a thread.
+// Beginnings of lines with which a Go program starts to explain its crash. The last is the C library's, when it
+// has too little memory to create a thread.
 var crashPrefixes = []string{"panic: ", "fatal error: ", "runtime/cgo: "}
 
 // NewOutput returns an output that writes to a log, and shows nothing of hidden, which may be nil.
@@ -111,9 +111,8 @@ func (o *Output) Written() int64 {
 	return o.written
 }
 
-// Tail returns the end of what was written after the first bytes, for a message; ""
-// where nothing was. The cause of a crash is put before it where the stacks of many
-// goroutines came after.
+// Tail returns the end of the output after the first bytes, for a message; "" if there was none. The cause of a
+// crash is put before it if the stacks of many goroutines came after.
 func (o *Output) Tail(first int64) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,7 +125,7 @@ func (o *Output) Tail(first int64) string {
 	return text
 }
 
-// Annotate adds the end of what was written to an error.
+// Annotate adds the end of the output to an error.
 func (o *Output) Annotate(err error) error {
 	if text := o.Tail(0); text != "" {
 		return wording.Errorf("%w; it wrote:\n%s", err, text)

@@ -33,7 +33,7 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// Of a crash whose trace is long the cause is kept.
+// The cause of a crash is kept even if its trace is long.
 func TestCauseOfCrash(t *testing.T) {
 	for trace, want := range map[string]string{
 		"fatal error: concurrent map writes\n\n":                                                   "fatal error: concurrent map writes\n...\n",
@@ -53,7 +53,7 @@ func TestCauseOfCrash(t *testing.T) {
 	}
 }
 
-// Of a process that serves many, what it wrote before is not told.
+// A process serves many requests; output before this one is not shown.
 func TestTailOfOneRequest(t *testing.T) {
 	o := NewOutput(slog.New(slog.DiscardHandler), nil)
 	_, _ = o.Write([]byte("panic: of another\nbefore\n"))

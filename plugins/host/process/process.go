@@ -1,12 +1,11 @@
-// Package process starts the program of a plugin, connects to it, and ends it with
-// everything that it started. It knows nothing of what a plugin offers: [Start] returns
-// a gRPC connection, and [Process.Stop] leaves no process and no file behind, whatever
-// the program does.
+// Package process starts the program of a plugin, connects to it, and ends it with everything that it started. It
+// knows nothing of a plugin's functions: [Start] returns a gRPC connection, and [Process.Stop] leaves no process
+// and no file behind, whatever the program does: for example, children that the program has moved to another
+// session are ended on Linux, too.
 //
-// Three things end a program whose host is gone: the end of its life pipe, which the
-// SDKs watch; the kernel, which on Linux kills the child of a thread that ended (hence
-// [Spawner]); and a helper process, the reaper on Linux ([Reap]) or the group watcher,
-// which also ends the program's own children.
+// Three things end a program after its host is gone: the end of its life pipe, which the SDKs watch; the kernel,
+// which on Linux kills the child of a thread that ended (hence [Spawner]); and a helper process, the reaper on
+// Linux ([Reap]) or the group watcher, which also ends the program's own children.
 package process
 
 import (
@@ -73,7 +72,7 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	}
 	if err != nil {
 		killClient(client, r, 0)
-		_ = os.RemoveAll(r.ownSockets) // the library forgets it where nothing was started
+		_ = os.RemoveAll(r.ownSockets) // the library forgets it if nothing was started
 		c.Mirror.Remove()
 		switch {
 		case ctx.Err() != nil:
@@ -94,7 +93,7 @@ func (p *Process) Exited() <-chan struct{} { return p.runner.exited }
 // Status returns how the process ended; "" while it runs.
 func (p *Process) Status() string { return p.runner.status() }
 
-// Ping returns an error where the process does not answer the health check.
+// Ping returns an error if the process does not answer the health check.
 func (p *Process) Ping(ctx context.Context) error {
 	_, err := grpc_health_v1.NewHealthClient(p.Conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: goplugin.GRPCServiceName})
 	return err

@@ -11,12 +11,12 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// Program is the file of a program for one start: what is read from it, to compare it with
-// the trusted one, is what is started, even when its path leads to another file by then or
-// somebody writes to it. [OpenProgram] makes it.
+// Program is the file of a program for one start: the bytes that are compared with the trusted ones are the bytes
+// that are started, even if its path leads to another file by then or somebody writes to it. [OpenProgram] makes
+// it.
 type Program struct {
 	file *os.File
-	dir  string // of a private copy; "" where file is the program itself
+	dir  string // of a private copy; "" if file is the program itself
 }
 
 // copyProgram returns a private copy of a program, in the folder of sockets, which only this
@@ -75,8 +75,7 @@ func (p *Program) isScript() bool {
 	return err == nil && string(start[:]) == "#!"
 }
 
-// firstLine returns what the first line of a script has behind #!, and whether the program is a
-// script.
+// firstLine returns the text behind #! in the first line of a script, and whether the program is a script.
 func firstLine(program string) (words string, script bool) {
 	f, err := calls.OpenFile(program)
 	if err != nil {
@@ -92,8 +91,8 @@ func firstLine(program string) (words string, script bool) {
 	return string(rest), true
 }
 
-// readShebang returns the interpreter that the first line of a script names, and what is behind it,
-// which is one argument; script is false for other programs.
+// readShebang returns the interpreter that the first line of a script names, and the text behind it, which is one
+// argument; script is false for other programs.
 func readShebang(program string) (interpreter, option string, script bool) {
 	words, script := firstLine(program)
 	// Only the first space or tab ends the name: a carriage return is part of it.

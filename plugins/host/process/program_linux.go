@@ -10,10 +10,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// OpenProgram opens the program of a path, and keeps others from writing to it until the
-// Program is closed; a program that runs cannot be written to either. Where the system does
-// not allow that (it is another user's file, or on a network), it makes a copy in the folder
-// of sockets.
+// OpenProgram opens the program of a path, and keeps others from writing to it until the Program is closed; a
+// program that runs cannot be written to either. If the system does not allow that (it is another user's file, or
+// on a network), it makes a copy in the folder of sockets.
 func OpenProgram(path, sockets string) (*Program, error) {
 	f, err := calls.OpenFile(path)
 	if err != nil {
@@ -30,8 +29,8 @@ func OpenProgram(path, sockets string) (*Program, error) {
 	return copyProgram(path, sockets)
 }
 
-// holdUnwritten takes a lease: whoever opens the file to write waits until it is closed, or
-// until the system's lease-break-time, 45 s by default, which is longer than a start takes.
+// holdUnwritten takes a lease: a process that opens the file to write waits until it is closed, or until the
+// system's lease-break-time, 45 s by default, which is longer than a start takes.
 func holdUnwritten(f *os.File) error {
 	const setLease = 1024
 	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), setLease, syscall.F_RDLCK)
@@ -41,9 +40,8 @@ func holdUnwritten(f *os.File) error {
 	return nil
 }
 
-// execPath returns the path by which a child of this process starts the file. A script is
-// started by its own path: its interpreter opens it once more, and finds what stands
-// beside it.
+// execPath returns the path by which a child of this process starts the file. A script is started by its own path:
+// its interpreter opens it once more, and finds the files beside it.
 func (p *Program) execPath(path string) string {
 	if p == nil || p.isScript() {
 		return path

@@ -11,8 +11,7 @@ import (
 	"github.com/callnode/scheduler/plugins/host/process"
 )
 
-// Nobody writes to a program between its check and its start, and one that is being written
-// is not started.
+// A program cannot be written to between its check and its start, and one that is being written is not started.
 func TestProgramIsHeld(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(path, []byte("checked"), 0o700); err != nil {

@@ -25,7 +25,7 @@ const (
 	reaperProgramFD               // the file of the program; see Program
 )
 
-// programByFD is the path of the program for the reaper where it got its file.
+// programByFD is the path of the program for a reaper that got its file.
 var programByFD = fmt.Sprintf("/proc/self/fd/%d", reaperProgramFD)
 
 // A report of a reaper is one of these words and a text, on a line.
@@ -96,8 +96,8 @@ func (r *reaper) awaitStart() (pid int, err error) {
 	return 0, wording.Errorf("its reaper, which should start it, ended")
 }
 
-// awaitEnd waits for the end of the plugin and of all that it started, and returns how it
-// ended; "" where the reaper ended without a report.
+// awaitEnd waits for the end of the plugin and of all that it started, and returns how it ended; "" if the reaper
+// ended without a report.
 func (r *reaper) awaitEnd() string {
 	if word, text := r.readReport(); word == reportEnded {
 		return text
@@ -172,8 +172,8 @@ func readOrders(life io.Reader) <-chan struct{} {
 	return orders
 }
 
-// runPlugin starts a plugin, kills it when that is ordered or the host is gone, and kills
-// what it leaves behind when it ends.
+// runPlugin starts a plugin, kills it when that is ordered or the host is gone, and kills processes that it leaves
+// behind when it ends.
 func runPlugin(program string, argv []string, orders <-chan struct{}, reports io.Writer) (code int) {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)

@@ -66,7 +66,7 @@ func TestReaperOutlivesHost(t *testing.T) {
 	}
 }
 
-// Whoever tries it by hand loses no folder.
+// Running it by hand deletes no folder.
 func TestReaperByHand(t *testing.T) {
 	dir := t.TempDir()
 	out, err := exec.CommandContext(t.Context(), os.Args[0], process.ReaperCommand, dir, "/bin/true", "true").CombinedOutput()

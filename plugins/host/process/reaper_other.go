@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// canReap reports that there is no reaper: other systems give the orphans of a process to
-// the first process of the system.
+// canReap returns false: other systems have no reaper, and give the orphans of a process to the first process of
+// the system.
 func canReap() bool { return false }
 
 type reaper struct{}
@@ -28,5 +28,5 @@ func (*reaper) close() {}
 // killMarked does nothing: only a reaper that was killed leaves processes that nothing else finds.
 func killMarked(string) {}
 
-// Reap is for Linux; elsewhere there is no reaper.
+// Reap is for Linux; on other systems it only fails.
 func Reap([]string) int { return 2 }

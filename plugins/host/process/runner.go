@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// maxHandshake is the length of the line by which a plugin announces where it listens.
+// maxHandshake bounds the line in which a plugin announces its address.
 const maxHandshake = 8 << 10
 
 // hasLifePipe reports whether a process can be given further files: on Windows it cannot.
@@ -28,21 +28,20 @@ const hasLifePipe = runtime.GOOS != "windows"
 // escaped may hold the pipe open.
 const drainTimeout = 200 * time.Millisecond
 
-// runner starts and waits for one process of a plugin in a way that the library's own
-// runner does not: without standard input, with an environment and a process group of its
-// own, and with a pipe whose end tells it that the host is gone. It implements
-// runner.Runner of the library, which calls it from several goroutines.
+// runner starts and waits for one process of a plugin in a way that the library's own runner does not: without
+// standard input, with an environment and a process group of its own, and with a pipe that ends when the host is
+// gone. It implements runner.Runner of the library, which calls it from several goroutines.
 type runner struct {
 	config        Config
 	mark          string   // the value of markKey
-	libraryEnv    []string // what the library adds to the environment
+	libraryEnv    []string // the library's additions to the environment
 	ownSockets    string   // the folder of the sockets of this process
 	out           *Output
 	throughReaper bool
 
 	cmd       *exec.Cmd     // the process, or its reaper
-	reaper    *reaper       // nil where the process has none; it has a watcher then
-	watcher   *groupWatcher // nil where the process has none
+	reaper    *reaper       // nil if the process has none; it has a watcher then
+	watcher   *groupWatcher // nil if the process has none
 	life      *os.File      // the host's end of the life pipe
 	handshake *io.PipeReader
 	exited    chan struct{}
@@ -63,8 +62,8 @@ type runner struct {
 // the program, which would be another one then.
 const noBytecode = "PYTHONDONTWRITEBYTECODE=1"
 
-// markKey is the variable by which a plugin's processes are known where nothing else is left of what started them. Its value
-// is another one for each start.
+// markKey is the variable that identifies a plugin's processes after their parents are gone. Its value is another
+// one for each start.
 const markKey = "SCHEDULER_PLUGIN_MARK"
 
 // environ returns the whole environment of the process.
@@ -226,7 +225,7 @@ func (r *runner) forwardStdout(stdout io.Reader, handshake *io.PipeWriter) {
 	_, _ = io.Copy(r.out, lines)
 }
 
-// awaitExit waits for the end of the process, ends its children, and closes what is open.
+// awaitExit waits for the end of the process, ends its children, and closes everything that is open.
 func (r *runner) awaitExit(drained <-chan struct{}, pipes ...*os.File) {
 	end := ""
 	if r.throughReaper {
@@ -261,8 +260,8 @@ func (r *runner) awaitExit(drained <-chan struct{}, pipes ...*os.File) {
 	close(r.exited)
 }
 
-// awaitReaped waits for the end of a process that a reaper starts, and returns how it
-// ended; "" where that is not known.
+// awaitReaped waits for the end of a process that a reaper starts, and returns how it ended; "" if that is not
+// known.
 func (r *runner) awaitReaped() string {
 	pid, err := r.reaper.awaitStart()
 	r.mu.Lock()

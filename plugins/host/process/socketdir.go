@@ -24,8 +24,8 @@ type SocketDir struct {
 	lock *os.File
 }
 
-// NewSocketDir makes a folder of sockets below base, or below the system's temporary
-// folder where base is "" or too long.
+// NewSocketDir makes a folder of sockets below base, or below the system's temporary folder if base is "" or too
+// long.
 func NewSocketDir(base string) (*SocketDir, error) {
 	if base == "" {
 		base = os.TempDir()

@@ -32,7 +32,7 @@ func (s *Spawner) start(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// Close ends the thread, and with it what still runs.
+// Close ends the thread, and with it all processes that still run.
 func (s *Spawner) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

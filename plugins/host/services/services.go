@@ -1,6 +1,6 @@
-// Package services offers a plugin what it may use of the host while it works on a
-// request: the flow's model, memories, what the step sees, the log. Each request brings a
-// [Grant] of its own; with the end of the request all that it granted ends.
+// Package services offers a plugin services of the host while it works on a request: the flow's model, memories,
+// the data of the step, the log. Each request brings a [Grant] of its own, which ends with it. For example, a
+// plugin without llm in its manifest gets an error if it asks the model.
 package services
 
 import (
@@ -37,7 +37,7 @@ type Server struct {
 	plugin   string
 	manifest *manifest.Manifest
 	log      *slog.Logger
-	hidden   *secret.Set // what the plugin may repeat
+	hidden   *secret.Set // the secrets that the plugin may repeat
 	logged   atomic.Int64
 
 	mu        sync.Mutex // guards all below
@@ -48,7 +48,7 @@ type Server struct {
 	refused   []string          // services that were asked for and not granted
 }
 
-// NewServer returns the services that a manifest lists; log takes what the plugin logs.
+// NewServer returns the services that a manifest lists; log receives the plugin's log lines.
 func NewServer(plugin string, m *manifest.Manifest, log *slog.Logger, hidden *secret.Set) *Server {
 	return &Server{hidden: hidden, plugin: plugin, manifest: m, log: log, grants: map[string]*Grant{}}
 }
@@ -87,7 +87,7 @@ func (s *Server) GRPC(opts []grpc.ServerOption) *grpc.Server {
 	return g
 }
 
-// recoverPanic makes an error of a panic in what the plugin called.
+// recoverPanic makes an error from a panic in a service that the plugin called.
 func (s *Server) recoverPanic(err *error) {
 	if r := recover(); r != nil {
 		s.log.Error("panic in a service of the host", "panic", r, "stack", string(debug.Stack()))
@@ -105,15 +105,14 @@ func (s *Server) Stop() {
 	}
 }
 
-// Grant is what one request of the host may use of the services while it runs. Whoever
-// makes the request fills in the functions, which may be nil, and passes it to
-// [Server.Issue]; it serves one request.
+// Grant holds the services that one request of the host may use while it runs. The sender of the request fills in
+// the functions, which may be nil, and passes it to [Server.Issue]; it serves one request.
 type Grant struct {
 	// Chat asks the model.
 	Chat func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error]
 	// Search looks for memories.
 	Search func(ctx context.Context, query string, limit int) ([]plugins.Recalled, error)
-	// Vars returns what the step sees.
+	// Vars returns the data of the step.
 	Vars func() (value.Value, error)
 
 	ctx       context.Context
@@ -138,8 +137,7 @@ func (g *Grant) recordFailure(err error) string {
 	return proto.Clean(err.Error())
 }
 
-// CauseOf returns the error of a service that a failure of the plugin passes on; nil where
-// it does not.
+// CauseOf returns the error of a service that a failure of the plugin passes on; nil if it does not.
 func (g *Grant) CauseOf(failure string) error {
 	if g == nil {
 		return nil
@@ -151,9 +149,8 @@ func (g *Grant) CauseOf(failure string) error {
 	return *err
 }
 
-// Issue makes the token by which a request uses its grant. revoke must be called when the
-// request is over: it ends the calls that still run and waits for them, because what they
-// use belongs to the step.
+// Issue makes the token by which a request uses its grant. revoke must be called when the request is over: it ends
+// the calls that still run and waits for them, because they use data of the step.
 func (s *Server) Issue(ctx context.Context, g *Grant) (token string, revoke func()) {
 	g.ctx, g.cancel = context.WithCancel(ctx)
 	g.callsLeft.Store(int64(s.manifest.Limits.HostCalls))
@@ -276,7 +273,7 @@ func (s *Server) Chat(req *proto.ChatRequest, stream grpc.ServerStreamingServer[
 	return stream.Context().Err()
 }
 
-// partsOf returns where the messages of a request come from, by the word of the plugin.
+// partsOf returns the sources of the messages of a request, as the plugin reports them.
 func partsOf(req *proto.ChatRequest) (parts []calls.Part, err error) {
 	if len(req.GetParts()) == 0 {
 		return nil, nil
@@ -299,8 +296,8 @@ type delta struct {
 	err error
 }
 
-// drainAnswer takes an answer in a goroutine of its own, which calls done at its end: a
-// plugin that does not read what it is sent must not delay the step.
+// drainAnswer reads an answer in a goroutine of its own, which calls done at its end: a plugin that does not read
+// its messages must not delay the step.
 func (s *Server) drainAnswer(answer iter.Seq2[llm.Delta, error], over <-chan struct{}, done func()) <-chan delta {
 	deltas := make(chan delta)
 	go func() {
@@ -354,7 +351,7 @@ func (s *Server) Search(ctx context.Context, req *proto.SearchRequest) (*proto.S
 	return &proto.SearchReply{Found: proto.FromRecalled(found)}, nil
 }
 
-// Vars returns what the step may see.
+// Vars returns the data that the step may see.
 func (s *Server) Vars(ctx context.Context, req *proto.VarsRequest) (*proto.VarsReply, error) {
 	g, _, done, err := s.beginCall(ctx, req.GetToken(), manifest.ServiceVars)
 	if err != nil {
@@ -371,7 +368,7 @@ func (s *Server) Vars(ctx context.Context, req *proto.VarsRequest) (*proto.VarsR
 	return &proto.VarsReply{Vars: v.AppendJSON(nil)}, nil
 }
 
-// Bounds of what a process writes to the log.
+// Bounds on the log output of a process.
 const (
 	maxLogLines  = 1000
 	maxLineBytes = 1 << 10
@@ -396,8 +393,7 @@ func (s *Server) Log(ctx context.Context, req *proto.LogRequest) (*proto.LogRepl
 	return &proto.LogReply{}, nil
 }
 
-// VarsOf returns a function for [Grant.Vars] that encodes what a step may see, when it is
-// first called.
+// VarsOf returns a function for [Grant.Vars] that encodes the data that a step may see, when it is first called.
 func VarsOf(v *calls.Vars) func() (value.Value, error) {
 	return sync.OnceValues(func() (value.Value, error) {
 		doc, err := value.Of(value.Pairs(

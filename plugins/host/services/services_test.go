@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// A plugin that asks again and again for what it was not granted does not fill the log.
+// A plugin that asks again and again for a service that it was not granted does not fill the log.
 func TestRefusalIsLoggedOnce(t *testing.T) {
 	var log strings.Builder
 	s := NewServer("p", &manifest.Manifest{Name: "p", Services: []string{manifest.ServiceVars}}, slog.New(slog.NewTextHandler(&log, nil)), nil)

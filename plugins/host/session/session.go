@@ -1,6 +1,6 @@
-// Package session sends many requests to a plugin at once over one gRPC stream, and finds
-// the request that each reply belongs to. That doubles what one caller gets out of a
-// plugin, and triples what sixteen do (BenchmarkRequest of package host).
+// Package session sends many requests to a plugin at once over one gRPC stream, and finds the request that each
+// reply belongs to. For example, the replies to 16 steps may come in any order. That doubles the throughput of one
+// caller, and triples the throughput of sixteen (BenchmarkRequest of package host).
 package session
 
 import (
@@ -20,7 +20,7 @@ import (
 // must not be used any more.
 var ErrViolation = wording.Errorf("it broke the protocol")
 
-// ErrOverdue is returned where the reply did not come in time.
+// ErrOverdue is returned if the reply did not come in time.
 var ErrOverdue = wording.Errorf("no answer in time")
 
 // Overhead is the largest number of bytes that a request adds to a message beside its
@@ -43,9 +43,8 @@ type Session struct {
 	queue   []queuedRequest
 }
 
-// waiter waits for one reply; it receives nil where the session ended. A timer of its own
-// costs less than a context with a deadline for every request. A waiter that got its reply
-// is used again: it can receive nothing else.
+// waiter waits for one reply; it receives nil if the session ended. A timer of its own costs less than a context
+// with a deadline for every request. A waiter that got its reply is used again: it can receive nothing else.
 type waiter struct {
 	reply chan *proto.Reply
 	timer *time.Timer
@@ -94,8 +93,7 @@ func (s *Session) fail(err error) {
 	}
 }
 
-// Ask sends a request and waits for its reply, up to timeout. size is that of the request
-// with its [Overhead].
+// Ask sends a request and waits for its reply, up to timeout. size is the size of the request with its [Overhead].
 func (s *Session) Ask(ctx context.Context, req *proto.Request, size int, timeout time.Duration) (*proto.Reply, error) {
 	left := timeout
 	if deadline, ok := ctx.Deadline(); ok {
@@ -139,8 +137,8 @@ func (s *Session) register(w *waiter, req *proto.Request, size int) error {
 	return nil
 }
 
-// cancelRequest tells the plugin that the reply is not wanted any more. A request that has
-// not been sent is dropped instead: those of a plugin that does not read would pile up.
+// cancelRequest sends the plugin a note that the reply is not wanted any more. A request that has not been sent is
+// dropped instead: a plugin that does not read would pile them up.
 func (s *Session) cancelRequest(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -66,7 +66,7 @@ func names(s *Session, name string, timeout time.Duration) error {
 	return err
 }
 
-// Whether a reply comes in time, late, or twice: nobody gets that of another.
+// Whether a reply comes in time, late, or twice: each request gets only its own.
 func TestSessionKeepsRepliesApart(t *testing.T) {
 	s, w := sessionBy(t)
 	go func() {
@@ -125,8 +125,7 @@ func TestSessionKeepsRepliesApart(t *testing.T) {
 	}
 }
 
-// The end of a session is the end of all that waits for it; what was answered before
-// is answered.
+// The end of a session ends every wait for it; requests answered before stay answered.
 func TestSessionEndsForAll(t *testing.T) {
 	s, w := sessionBy(t)
 	var all sync.WaitGroup
@@ -157,8 +156,8 @@ func TestSessionEndsForAll(t *testing.T) {
 	}
 }
 
-// What a plugin does not take, and nobody waits for any more, is not kept for it; what
-// comes later is sent.
+// A request that a plugin does not read, and that is no longer waited for, is not kept for it; later ones are
+// sent.
 func TestSessionForgets(t *testing.T) {
 	s, w := sessionBy(t)
 	first := make(chan error)
