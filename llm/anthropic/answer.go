@@ -50,7 +50,7 @@ type wholeMessage struct {
 	Usage      usage             `json:"usage"`
 }
 
-// blockDelta is a piece of a block, or, in a message_delta, what is new about the message.
+// blockDelta is a piece of a block, or, in a message_delta, the new data about the message.
 type blockDelta struct {
 	Type         string          `json:"type"`
 	Text         string          `json:"text"`
@@ -221,7 +221,7 @@ func (a *answer) addToBlock(index int, delta blockDelta) error {
 	return nil
 }
 
-// stopBlock passes on what is known when a block is whole.
+// stopBlock passes on the data that is known when a block is whole.
 func (a *answer) stopBlock(index int) error {
 	b := a.blocks[index]
 	if b == nil {
@@ -296,8 +296,8 @@ func (a *answer) addWhole(data []byte) error {
 	return a.endStream(nil)
 }
 
-// endStream judges an answer that has no more events, because of err or by itself, and
-// passes on what is known only when it is complete.
+// endStream judges an answer that has no more events, because of err or by itself, and passes on data that is
+// known only when it is complete.
 func (a *answer) endStream(err error) error {
 	isComplete := a.stopped || a.finishReason != ""
 	switch {

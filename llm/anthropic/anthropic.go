@@ -1,11 +1,10 @@
-// Package anthropic asks servers of the Anthropic Messages API: Claude at
-// api.anthropic.com, and gateways that speak the same.
+// Package anthropic asks servers of the Anthropic Messages API: Claude at api.anthropic.com, and gateways that
+// speak the same.
 //
-// Requests come in the shape of the OpenAI API, as all requests do, and are translated:
-// request.go and message.go say how, schema.go for the schema of an answer. For example
-// {role: tool, tool_call_id: a, content: "18"} becomes a message of the user with the block
-// {type: tool_result, tool_use_id: a}. How a server is asked and what its failures mean is
-// the endpoint's, as for every provider.
+// Requests come in the shape of the OpenAI API, as all requests do, and are translated: request.go and message.go
+// say how, schema.go for the schema of an answer. For example {role: tool, tool_call_id: a, content: "18"} becomes
+// a message of the user with the block {type: tool_result, tool_use_id: a}. Package endpoint sends the requests
+// and interprets failures, as for every provider.
 package anthropic
 
 import (
@@ -28,7 +27,7 @@ const (
 	// DefaultMaxTokens is the longest answer of a request that does not say: the API
 	// has no default of its own.
 	DefaultMaxTokens = 8192
-	// apiVersion is the version of the API whose answers are read.
+	// apiVersion is the version of the API that this package reads.
 	apiVersion = "2023-06-01"
 )
 
@@ -41,33 +40,32 @@ type Config struct {
 	BaseURL string
 	// APIKey is sent as X-Api-Key; "" sends none. It never appears in errors.
 	APIKey string
-	// Model is asked where the request names none.
+	// Model is the default model, used if the request names none.
 	Model string
 	// MaxTokens is the longest answer of requests that do not say; 0 is
 	// [DefaultMaxTokens].
 	MaxTokens int
 	// Headers are sent along, and replace those that the client would send.
 	Headers []endpoint.Header
-	// Extra are members for every request body; those of the request win. A null takes
-	// a member out of the body.
+	// Extra are members for every request body; the request's own win. A null takes a member out of the body.
 	Extra map[string]json.RawMessage
-	// Prices are those of the models; nil leaves the cost unknown.
+	// Prices are the prices of the models; nil leaves the cost unknown.
 	Prices llm.Prices
-	// Timeout, MaxRetries, RetryWait and Transport are those of [endpoint.Options].
+	// Timeout, MaxRetries, RetryWait and Transport are as in [endpoint.Options].
 	Timeout    time.Duration
 	MaxRetries int
 	RetryWait  time.Duration
 	Transport  http.RoundTripper
 }
 
-// Settings are what a provider of this type has in the settings file.
+// Settings are the settings of a provider of this type.
 type Settings struct {
 	endpoint.Settings
 	BaseURL   endpoint.URL `json:"base_url,omitempty" doc:"The address of the server; https://api.anthropic.com where it is not given."`
 	MaxTokens int          `json:"max_tokens,omitempty" min:"1" doc:"The longest answer, in tokens, of requests that do not say; 8192 where it is not given."`
 }
 
-// TakesImages reports whether all models of the server see images: those of Anthropic do.
+// TakesImages reports whether all models of the server see images: Anthropic's do.
 func (s Settings) TakesImages() bool { return s.BaseURL == "" || s.BaseURL.IsHost("api.anthropic.com") }
 
 // Provider is a client of one server. [New] or [Open] makes one; it is safe for
@@ -120,7 +118,7 @@ func signRequest(h http.Header, key string) {
 	}
 }
 
-// hint returns what to do about a refusal that only this API knows.
+// hint returns the remedy for a refusal that only this API has.
 func hint(status int, _, message string) string {
 	if strings.Contains(message, "prompt is too long") {
 		return "the prompt is too long for the model: give it less history, or a max_tokens budget"
@@ -134,7 +132,7 @@ func hint(status int, _, message string) string {
 // String names the provider: printing one shows no secret.
 func (p *Provider) String() string { return "anthropic provider " + p.config.Name }
 
-// Secrets returns the key, and what of the headers and the address is secret.
+// Secrets returns the key, and the secret parts of the headers and the address.
 func (p *Provider) Secrets() []string { return p.client.Secrets() }
 
 // Chat asks the server. All errors are of type [*llm.Error].

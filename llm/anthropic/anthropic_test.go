@@ -44,7 +44,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 const whole = `{"type":"message","role":"assistant","content":[{"type":"text","text":"ok"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
 
-// sent returns the body, the address and the headers of what is sent for a request.
+// sent returns the body, the address and the headers that are sent for a request.
 func sent(t *testing.T, config anthropic.Config, req *llm.Request) (body string, r *http.Request) {
 	t.Helper()
 	config.Transport = roundTrip(func(request *http.Request) (*http.Response, error) {

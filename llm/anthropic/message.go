@@ -53,7 +53,7 @@ type contentBlock struct {
 	asIs json.RawMessage // a block in the API's own form; the fields are empty then
 }
 
-// source is the data of an image or a document, or where it is.
+// source is the data of an image or a document, or its address.
 type source struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type,omitempty"`
@@ -175,8 +175,8 @@ func (m *message) assistantBlocks() ([]contentBlock, error) {
 	return blocks, nil
 }
 
-// toolInput returns the arguments of a tool call as the object that the API wants. What
-// the model wrote and is not an object stays visible to it.
+// toolInput returns the arguments of a tool call as the object that the API wants. Arguments of the model that are
+// not an object stay visible to it.
 func toolInput(arguments string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if strings.TrimSpace(arguments) == "" {
@@ -269,8 +269,8 @@ func translatePart(raw json.RawMessage) (block contentBlock, ok bool, err error)
 // pdfURL begins the data URL of a PDF document.
 const pdfURL = "data:application/pdf;base64,"
 
-// translateImage takes {url} and the URL alone. The media type is that of the bytes: the
-// API refuses an image that is called something else.
+// translateImage accepts {url} and the URL alone. The media type is decided by the bytes: the API refuses an image
+// with another type than its own.
 func translateImage(raw json.RawMessage) (contentBlock, error) {
 	url := endpoint.ImageURL(raw)
 	if url == "" {

@@ -147,7 +147,7 @@ func takenOfType(out, left map[string]any) {
 	}
 }
 
-// describeLeft says what is left over in the description.
+// describeLeft writes leftover keywords into the description.
 func describeLeft(out, left map[string]any) {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(left)) {

@@ -7,8 +7,8 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// Limits of what the model writes in one answer. No model writes a tenth of it; one
-// that has fallen into a loop behind a server without a limit does.
+// Limits on one answer of a model. No model writes a tenth of it; only one that has fallen into a loop behind a
+// server without a limit does.
 const (
 	// maxText bounds text, thoughts and the arguments of tool calls, in bytes.
 	maxText = 4 << 20

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// DefaultTimeout is the longest silence of a server where the settings do not say.
+// DefaultTimeout is the longest silence of a server if the settings set none.
 const DefaultTimeout = 2 * time.Minute
 
 // MaxErrorBody is how much of an error's body is read.
@@ -26,24 +26,23 @@ type Options struct {
 	// MaxRetries is how often a request is tried again that failed before its answer
 	// began; 0 for callers that retry by themselves.
 	MaxRetries int
-	// RetryWait is the wait before the first retry, where the server asks for none;
-	// it doubles each time. 0 is [DefaultRetryWait].
+	// RetryWait is the wait before the first retry, if the server asks for none; it doubles each time. 0 is
+	// [DefaultRetryWait].
 	RetryWait time.Duration
 	// Transport makes the round trips; nil is [http.DefaultTransport].
 	Transport http.RoundTripper
-	// Prices are those of the server's models.
+	// Prices are the prices of the server's models.
 	Prices llm.Prices
 	// Secrets are the texts that no message may show.
 	Secrets []string
-	// Hint returns what a user can do about a refusal, by its status, code and
-	// message; "" where the protocol has nothing to add to the general hints. May be nil.
+	// Hint returns the remedy for a refusal, by its status, code and message; "" if the protocol has nothing to
+	// add to the general hints. May be nil.
 	Hint func(status int, code, message string) string
 }
 
-// Client asks one server: it follows redirects only within the host, gives up on a
-// server that is silent for too long, bounds what is read, tries again where that can
-// help, and turns what fails into an [llm.Error] without secrets. A provider makes one
-// with [NewClient] and keeps it; it is safe for concurrent use.
+// Client asks one server: it follows redirects only within the host, gives up on a server that is silent for too
+// long, bounds the length of answers, tries again if that can help, and turns failures into an [llm.Error] without
+// secrets. A provider makes one with [NewClient] and keeps it; it is safe for concurrent use.
 type Client struct {
 	options Options
 	http    *http.Client
@@ -85,11 +84,11 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 
 var (
 	errSilence = wording.Errorf("the server fell silent")
-	// ErrTooLong is what reading an answer returns that is longer than any real one.
+	// ErrTooLong is returned when reading an answer that is longer than any real one.
 	ErrTooLong = wording.Errorf("the server's answer is too long")
 )
 
-// DefaultRetryWait is the wait before the first retry where the options do not say.
+// DefaultRetryWait is the wait before the first retry if the options set none.
 const DefaultRetryWait = 500 * time.Millisecond
 
 // Secrets returns the texts that no message and no record may show.

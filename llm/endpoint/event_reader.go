@@ -22,9 +22,8 @@ type Event struct {
 	Partial bool
 }
 
-// Values returns the JSON values in Data: servers that forget the blank line between events
-// put several into one. isDone reports that [DONE] follows them; rest is the text that is
-// neither, nil if there is none.
+// Values returns the JSON values in Data: servers that forget the blank line between events put several into one.
+// isDone reports that [DONE] follows them; rest is any other text, or nil.
 func (e *Event) Values() (values []json.RawMessage, isDone bool, rest []byte) {
 	data := bytes.TrimSpace(e.Data)
 	for len(data) > 0 {
@@ -48,8 +47,8 @@ type EventReader struct {
 	r      *bufio.Reader
 	skipLF bool
 	ended  bool
-	// any reports that something of an event stream was seen; until then junk keeps
-	// the beginning of what was sent instead.
+	// any reports that a part of an event stream was seen; until then junk keeps the beginning of the data
+	// instead.
 	any  bool
 	junk []byte
 }
@@ -98,8 +97,7 @@ func (e *EventReader) Next() (Event, error) {
 	}
 }
 
-// nextLine returns the next line without its end. At the end of the stream it returns
-// what is left, then empty lines.
+// nextLine returns the next line without its end. At the end of the stream it returns the rest, then empty lines.
 func (e *EventReader) nextLine(limit int) ([]byte, error) {
 	var line []byte
 	for {
@@ -137,7 +135,7 @@ func (e *EventReader) nextLine(limit int) ([]byte, error) {
 	}
 }
 
-// cutValue splits off the first JSON value of data; nil where there is none.
+// cutValue splits off the first JSON value of data; nil if there is none.
 func cutValue(data []byte) (first, rest []byte) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	var raw json.RawMessage

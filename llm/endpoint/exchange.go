@@ -12,11 +12,10 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// ErrStopped is what an exchange returns whose reader has enough of the answer.
+// ErrStopped is returned by an exchange after its reader stopped reading the answer.
 var ErrStopped = wording.Errorf("the reader has left")
 
-// Do sends one request. The error of a response whose status is not 2xx is an
-// [*llm.Error].
+// Do sends one request. The error of a response with a status other than 2xx is an [*llm.Error].
 type Do func(req *http.Request) (*http.Response, error)
 
 // Exchange lets talk send one request through do and read its answer. The context that
@@ -45,7 +44,7 @@ func (c *Client) Exchange(ctx context.Context, talk func(ctx context.Context, do
 	return c.exchangeError(ctx, inner, err)
 }
 
-// Post returns an [Client.Exchange] of one request with a JSON body, whose answer read reads.
+// Post returns an [Client.Exchange] of one request with a JSON body; read reads the answer.
 func (c *Client) Post(ctx context.Context, url string, body []byte, read func(io.Reader) error) *llm.Error {
 	return c.Exchange(ctx, func(ctx context.Context, do Do) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))

@@ -24,8 +24,8 @@ const maxMessage = 500
 
 var htmlTitle = regexp.MustCompile(`(?is)^\s*<.*?<title>(.*?)</title>`)
 
-// Readable returns a server's text for the message of an error: of a web page the title. [Client.Exchange] masks what it
-// holds of secrets and cuts it.
+// Readable returns a server's text for the message of an error: of a web page the title. [Client.Exchange] masks
+// secrets in it and cuts it.
 func (c *Client) Readable(text string) string {
 	if m := htmlTitle.FindStringSubmatch(text); m != nil {
 		text = m[1]
@@ -52,7 +52,7 @@ func (c *Client) Unsendable(err error) *llm.Error {
 	return e
 }
 
-// contextError returns the error of a request whose context ended.
+// contextError returns the error of a request that ended with its context.
 func (c *Client) contextError(err error) *llm.Error {
 	return &llm.Error{Provider: c.options.Name, Err: err}
 }
@@ -110,9 +110,9 @@ func (c *Client) brokenConnection(err error) *llm.Error {
 	return e
 }
 
-// statusError returns the error of a response whose status is not 2xx.
+// statusError returns the error of a response with a status other than 2xx.
 func (c *Client) statusError(resp *http.Response) *llm.Error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, MaxErrorBody)) // what came is shown
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, MaxErrorBody)) // the part that arrived is shown
 	e, code := c.errorIn(body)
 	e.Status = resp.StatusCode
 	e.Temporary = e.Temporary || isTemporary(e.Status)
@@ -132,7 +132,7 @@ func (c *Client) statusError(resp *http.Response) *llm.Error {
 	return e
 }
 
-// addHint adds what the user can do about a refusal.
+// addHint adds the remedy for a refusal.
 func (c *Client) addHint(e *llm.Error, code string, body []byte) {
 	if isExhausted(body) {
 		e.Temporary, e.Exhausted = false, true
@@ -187,9 +187,8 @@ func isExhausted(body []byte) bool {
 	return strings.Contains(string(body), "insufficient_quota") || strings.Contains(string(body), "credit balance is too low")
 }
 
-// errorIn finds the error in a body, in the forms that servers have for it: {error: {message, code,
-// type}}, {error: text}, {message}, {detail}, or plain text. code is that of the
-// vendor, else the type of the error.
+// errorIn finds the error in a body, in the forms that servers have for it: {error: {message, code, type}},
+// {error: text}, {message}, {detail}, or plain text. code is the vendor's code, else the type of the error.
 func (c *Client) errorIn(body []byte) (e *llm.Error, code string) {
 	e = &llm.Error{Provider: c.options.Name}
 	var outer struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What the network says is in the language of the reader.
+// Errors of the network are in the language of the reader.
 func TestRefusedConnection(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

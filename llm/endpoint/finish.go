@@ -30,9 +30,8 @@ var finishReasons = map[string]string{
 	"error": failed, "abort": failed,
 }
 
-// FinishReason returns the [llm.Delta.FinishReason] for a vendor's word; an unknown word is
-// returned as it is. The error, which another try may not meet, is that of a word for a fault
-// of the server: half an answer is none.
+// FinishReason returns the [llm.Delta.FinishReason] for a vendor's word; an unknown word is returned as it is. A
+// word for a fault of the server gives an error, which another try may not meet: half an answer is not an answer.
 func FinishReason(word string) (string, error) {
 	reason, ok := finishReasons[strings.ToLower(word)]
 	switch {

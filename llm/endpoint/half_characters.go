@@ -29,8 +29,8 @@ const (
 	escapeLen, markLen = 6, len(halfMark) + 4
 )
 
-// markHalves returns JSON text with a mark in the place of each escape that is half a
-// character and stands alone.
+// markHalves returns JSON text with a mark in place of each escape that is half a character without its other
+// half.
 func markHalves(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\ud`)) && !bytes.Contains(data, []byte(`\uD`)) {
 		return data
@@ -72,7 +72,7 @@ func escapedUnit(text []byte) rune {
 	return rune(unit)
 }
 
-// markedHalf returns the unit whose mark text begins with; 0 for another text.
+// markedHalf returns the unit of the mark that text begins with; 0 for another text.
 func markedHalf(text string) rune {
 	rest, ok := strings.CutPrefix(text, halfMark)
 	if !ok {
@@ -124,7 +124,7 @@ type halfJoiner struct {
 	arguments       map[int]*halfText
 }
 
-// halfText is one text that comes in pieces, whose last piece ended with half a character.
+// halfText is a text in pieces that ended so far with half a character.
 type halfText struct{ first rune }
 
 // add returns the next piece with whole characters; the half that it ends with is held back.

@@ -11,12 +11,11 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// sniffedBytes is how much of an image is looked at to tell what it is.
+// sniffedBytes is how many bytes of an image are looked at to find its type.
 const sniffedBytes = 512
 
-// ImageData returns the media type and the base64 text of an image that is a data URL;
-// isData is false for another address. The media type is that of the bytes, whatever
-// the URL claims; data that is not an image is an error.
+// ImageData returns the media type and the base64 text of an image that is a data URL; isData is false for another
+// address. The bytes decide the media type, not the URL's claim; data that is not an image is an error.
 func ImageData(url string) (mediaType, base64Text string, isData bool, err error) {
 	head, data, found := strings.Cut(url, ",")
 	if !strings.HasPrefix(head, "data:") {
@@ -38,7 +37,7 @@ func ImageData(url string) (mediaType, base64Text string, isData bool, err error
 	return mediaType, data, true, nil
 }
 
-// CheckImages refuses messages with an image whose data is not one.
+// CheckImages refuses messages with an image that has wrong data.
 func CheckImages(messages []llm.Message) error {
 	for i, message := range messages {
 		if !bytes.Contains(message, []byte("data:")) {
@@ -78,7 +77,7 @@ func ImageURL(raw json.RawMessage) string {
 	return image.URL
 }
 
-// imageError is what is wrong with an image.
+// imageError describes an error in an image.
 type imageError struct{ error }
 
 func newImageError(format string, args ...any) error {
@@ -90,8 +89,8 @@ func (e *imageError) Unwrap() error { return e.error }
 
 const imageHint = "send PNG, JPEG, GIF or WebP; other data goes as text or as a file"
 
-// imageType returns the media type of an image by its first bytes; "" for what is not an
-// image that any vendor takes.
+// imageType returns the media type of an image by its first bytes; "" if it is not an image that any vendor
+// accepts.
 func imageType(start []byte) string {
 	found := http.DetectContentType(start)
 	if strings.HasPrefix(found, "image/") {

@@ -14,10 +14,9 @@ import (
 // again later.
 const maxWait = time.Minute
 
-// Chat returns the deltas of attempt, which sends a request to a model once and passes on
-// the pieces of its answer until emit returns false. An attempt that failed before its
-// first piece is repeated where that can help, after a growing wait, unless the caller of
-// ctx retries by itself ([llm.SentOnce]), as a step with retry does.
+// Chat returns the deltas of attempt, which sends a request to a model once and passes on the pieces of its answer
+// until emit returns false. An attempt that failed before its first piece is repeated if that can help, after a
+// growing wait, unless the caller of ctx retries by itself ([llm.SentOnce]), as a step with retry does.
 func (c *Client) Chat(ctx context.Context, model string, attempt func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		waits := backoff.ExponentialBackOff{
@@ -56,7 +55,7 @@ func (c *Client) Chat(ctx context.Context, model string, attempt func(ctx contex
 	}
 }
 
-// withCost returns d with what it cost, where it has the usage and the model has a price.
+// withCost returns d with its cost, if it has the usage and the model has a price.
 func (c *Client) withCost(model string, d llm.Delta) llm.Delta {
 	if d.Usage == nil {
 		return d

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/secret"
 )
 
-// The message of a server is cut after the secrets in it are masked: the key of the provider, and those of the run.
+// The message of a server is cut after the secrets in it are masked: the provider's key, and the run's secrets.
 func TestSecretsInMessages(t *testing.T) {
 	const own, ofRun = "sk-own-1122334455", "sk-run-5544332211"
 	body := ""

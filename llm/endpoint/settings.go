@@ -1,7 +1,7 @@
-// Package endpoint is what clients of model servers share, whatever protocol they
-// speak: the settings of a server, how it is asked over HTTP, the errors of one that does
-// not answer, and after which back-off a refused request is sent again (retry_request.go). The
-// attempts of a step that retries are the engine's (scheduler, retry_step.go).
+// Package endpoint is shared by clients of model servers, whatever protocol they speak: the settings of a server,
+// sending requests over HTTP, the errors of a server that does not answer, and the back-off before a refused
+// request is sent again (retry_request.go): for example after status 429. The attempts of a step that retries are
+// the engine's (scheduler, retry_step.go).
 package endpoint
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Settings are what every provider that asks a server has in the settings file. The
-// settings of a type of provider embed them and add base_url, which some types have a
-// default for. Headers and extra members are lists, for names whose case matters.
+// Settings are the common settings of every provider that asks a server. The settings of a type of provider embed
+// them and add base_url, which some types have a default for. Headers and extra members are lists, for names whose
+// case matters.
 type Settings struct {
 	llm.Settings
 	APIKeyEnv  string         `json:"api_key_env,omitempty" doc:"The environment variable that holds the key."`
@@ -39,7 +39,7 @@ type Member struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// defaultRetries is how often a request is tried again where the settings do not say.
+// defaultRetries is how often a request is tried again if the settings do not say.
 const defaultRetries = 2
 
 // Retries returns how often a request is tried again.
@@ -50,7 +50,7 @@ func (s *Settings) Retries() int {
 	return *s.MaxRetries
 }
 
-// APIKey reads the key from the environment; "" where the settings name no variable.
+// APIKey reads the key from the environment; "" if the settings name no variable.
 func (s *Settings) APIKey() (string, error) {
 	if s.APIKeyEnv == "" {
 		return "", nil

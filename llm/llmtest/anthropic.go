@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// Anthropic returns the dialect of the Messages API, with what gateways do to it.
+// Anthropic returns the dialect of the Messages API, with the quirks of gateways.
 func Anthropic() Dialect {
 	counted := llm.Usage{InputTokens: 12, OutputTokens: 2, CachedTokens: 4, CacheWriteTokens: 1}
 	return Dialect{
@@ -34,7 +34,7 @@ func Anthropic() Dialect {
 	}
 }
 
-// namedEvent returns an event of the Messages API, whose data has the name too.
+// namedEvent returns an event of the Messages API; its data has the name too.
 func namedEvent(name, members string) string {
 	return "event: " + name + "\ndata: {\"type\":\"" + name + "\"" + members + "}\n\n"
 }
@@ -57,7 +57,7 @@ func blockStop(index int) string {
 	return namedEvent("content_block_stop", fmt.Sprintf(`,"index":%d`, index))
 }
 
-// messageEnd returns what ends an answer of 2 tokens.
+// messageEnd returns the events that end an answer of 2 tokens.
 func messageEnd(reason string) []string {
 	return []string{namedEvent("message_delta", `,"delta":{"stop_reason":"`+reason+`","stop_sequence":null},"usage":{"output_tokens":2}`), messageStop}
 }

@@ -77,8 +77,8 @@ func (s *suite) checkRedirect(t *testing.T) {
 	}
 }
 
-// checkEnds demands that the server sees the request closed when the reader of
-// the answer does what stop does at the first delta.
+// checkEnds demands that the server sees the request closed when the reader of the answer calls stop at the first
+// delta.
 func (s *suite) checkEnds(t *testing.T, stop func(context.CancelFunc, llm.Delta) bool, want error) {
 	closed := make(chan struct{})
 	base := s.startServer(t, func(w http.ResponseWriter, r *http.Request, _ int) {

@@ -1,6 +1,6 @@
-// Package llmtest is the conformance suite of providers: [Run] for those that ask a
-// server, against a local one that speaks their protocol and bends it in the ways real
-// ones do; [Basics] for any provider.
+// Package llmtest is the conformance suite of providers: [Run] for providers that ask a server, against a local
+// one that speaks their protocol and bends it as real ones do, for example with an error in the middle of a
+// stream; [Basics] for any provider.
 package llmtest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// What the provider under test is to be configured with.
+// Settings for the provider under test.
 const (
 	// APIKey is the key. The server echoes it, and no error may show it.
 	APIKey = "sk-llmtest-0123456789/+x"
@@ -38,19 +38,18 @@ func Request() *llm.Request {
 // Dialect is a protocol of servers, with the ways in which real ones bend it. [OpenAI]
 // and [Anthropic] return one; it does not change.
 type Dialect struct {
-	// base is what the base URL ends in, path where requests are posted.
+	// base is the end of the base URL, path the path of requests.
 	base, path string
-	// begin is what comes before the first piece of text, text an event with a piece,
-	// end what makes an answer of them complete.
+	// begin has the events before the first piece of text, text returns an event with a piece, end has the events
+	// that complete an answer.
 	begin []string
 	text  func(piece string) string
 	end   []string
-	// usage is what end counts.
+	// usage is the usage that end reports.
 	usage llm.Usage
-	// quirks are those of this protocol; what holds for any is beside them.
+	// quirks are the quirks of this protocol; the ones of any protocol are separate.
 	quirks []quirk
-	// request is what checkRequest demands of the body of requestOfAll, and key the
-	// header that has the API key.
+	// request is the body that checkRequest demands for requestOfAll, and key the header that has the API key.
 	request   map[string]any
 	keyHeader string
 	key       string
@@ -70,9 +69,8 @@ func (d *Dialect) cutAnswer(piece string) []string {
 	return append(slices.Clone(d.begin), d.text(piece))
 }
 
-// Run checks a provider whose server speaks the dialect. open makes one for the API
-// at baseURL with [APIKey] and [Model], streaming, with two retries after short
-// waits and a timeout of a few seconds.
+// Run checks a provider that asks a server of the dialect. open makes one for the API at baseURL with [APIKey] and
+// [Model], streaming, with two retries after short waits and a timeout of a few seconds.
 func Run(t *testing.T, dialect Dialect, open func(baseURL string) llm.Provider) {
 	t.Helper()
 	s := &suite{dialect, open}
@@ -101,8 +99,8 @@ type suite struct {
 	open func(baseURL string) llm.Provider
 }
 
-// Basics checks what holds for any provider. open makes one that answers
-// [Request] with some text, however often it is asked.
+// Basics checks the rules for any provider. open makes one that answers [Request] with some text, however often it
+// is asked.
 func Basics(t *testing.T, open func() llm.Provider) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()

@@ -38,7 +38,7 @@ const (
 	done  = "data: [DONE]\n\n"
 )
 
-// deltaEvent returns an event whose choice has that delta.
+// deltaEvent returns an event with a choice of that delta.
 func deltaEvent(members string) string {
 	return `data: {"id":"x","object":"chat.completion.chunk","choices":[{"index":0,"delta":{` + members + "},\"finish_reason\":null}]}\n\n"
 }

@@ -16,17 +16,17 @@ import (
 type quirk struct {
 	name   string
 	handle func(w http.ResponseWriter, r *http.Request, n int)
-	// want is the answer, or what there is of it before the error.
+	// want is the answer, or its part before the error.
 	want llm.Answer
-	// pieces are the texts of the deltas; nil where they do not matter.
+	// pieces are the texts of the deltas; nil if they do not matter.
 	pieces []string
-	// fails is what the error must look like; nil where there is none.
+	// fails describes the expected error; nil if there is none.
 	fails *llm.Error
 	// requests is how many the server must get; 0 is one.
 	requests int
 }
 
-// checkQuirk plays a quirk and compares what the provider makes of it.
+// checkQuirk plays a quirk and compares the provider's answer.
 func (s *suite) checkQuirk(t *testing.T, q quirk) {
 	requests := make(chan int, 16)
 	base := s.startServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
@@ -88,7 +88,7 @@ func bodyHandler(status int, contentType, body string) func(http.ResponseWriter,
 	}
 }
 
-// firstThen returns a handler whose first requests go to one handler, the others to another.
+// firstThen returns a handler that passes the first requests to one handler, the others to another.
 func firstThen(n int, early, late func(http.ResponseWriter, *http.Request, int)) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, r *http.Request, i int) {
 		if i <= n {
@@ -112,7 +112,7 @@ func refusalHandler(status int, header, headerValue, message string) func(http.R
 // hangUp breaks the connection off.
 func hangUp(http.ResponseWriter, *http.Request, int) { panic(http.ErrAbortHandler) }
 
-// commonQuirks returns those of servers of any protocol.
+// commonQuirks returns the quirks of servers of any protocol.
 func (s *suite) commonQuirks() []quirk {
 	plain := llm.Answer{Text: "Hello", FinishReason: "stop", Usage: s.usage}
 	hello := s.wholeAnswer("Hel", "lo")

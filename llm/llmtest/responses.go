@@ -36,7 +36,7 @@ func Responses() Dialect {
 	}
 }
 
-// responseEvent returns an event of the Responses API, whose data has the name too.
+// responseEvent returns an event of the Responses API; its data has the name too.
 func responseEvent(name, members string) string {
 	return "event: response." + name + "\ndata: {\"type\":\"response." + name + "\"," + members + "}\n\n"
 }

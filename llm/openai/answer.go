@@ -36,7 +36,7 @@ type choice struct {
 	Delta   map[string]json.RawMessage `json:"delta"`
 	Message map[string]json.RawMessage `json:"message"`
 	Finish  string                     `json:"finish_reason"`
-	// Error is here with OpenRouter, whose answer breaks off.
+	// Error is here with OpenRouter, if an answer breaks off.
 	Error json.RawMessage `json:"error"`
 	// Usage is here with some vendors.
 	Usage json.RawMessage `json:"usage"`
@@ -104,7 +104,7 @@ func (a *answer) passOn(d llm.Delta) error {
 	return nil
 }
 
-// finishAnswer passes on what is known only when the answer is complete.
+// finishAnswer passes on parts that are known only when the answer is complete.
 func (a *answer) finishAnswer() error {
 	reason, err := endpoint.FinishReason(a.finishReason)
 	if err != nil {

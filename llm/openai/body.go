@@ -42,7 +42,7 @@ func (a *answer) readEvents(events *endpoint.EventReader) error {
 	}
 }
 
-// endOfStream judges a stream whose next event cannot be read because of err.
+// endOfStream judges a stream after err prevented reading its next event.
 func (a *answer) endOfStream(events *endpoint.EventReader, err error) error {
 	switch {
 	case a.finishReason != "" && !errors.Is(err, endpoint.ErrTooLong):

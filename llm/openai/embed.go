@@ -18,14 +18,14 @@ type Embedder struct {
 	dimensions int
 }
 
-// Embedder returns an embedder of a model; dimensions is asked for where it is not 0.
-// Requests are sent once: callers embed again in their own time.
+// Embedder returns an embedder of a model; dimensions is sent unless it is 0. Requests are sent once: callers
+// embed again in their own time.
 func (p *Provider) Embedder(model string, dimensions int) llm.Embedder {
 	return &Embedder{provider: p, model: model, dimensions: dimensions}
 }
 
-// Model returns the name of the model and, where they were asked for, its dimensions:
-// vectors of different ones cannot be compared.
+// Model returns the name of the model and, if they were requested, its dimensions: vectors of different ones
+// cannot be compared.
 func (e *Embedder) Model() string {
 	if e.dimensions == 0 {
 		return e.model

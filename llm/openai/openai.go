@@ -1,9 +1,9 @@
-// Package openai asks any server that speaks the OpenAI chat-completions API:
-// OpenAI, vLLM, Ollama, llama.cpp, DeepSeek, OpenRouter, LiteLLM and many more.
+// Package openai asks any server that speaks the OpenAI chat-completions API: for example OpenAI, vLLM, Ollama,
+// llama.cpp, DeepSeek, OpenRouter, LiteLLM and many more.
 //
-// The client is written on net/http, for a reason: what vendors add to messages,
-// requests and answers passes through it unharmed, and the ways in which servers
-// bend the protocol are dealt with in one place. llmtest lists them.
+// The client is written on net/http, for a reason: vendors' additions to messages, requests and answers pass
+// through it unharmed, and the ways in which servers bend the protocol are dealt with in one place. llmtest lists
+// them.
 package openai
 
 import (
@@ -31,15 +31,14 @@ type Config struct {
 	BaseURL string
 	// APIKey is sent as a bearer token; "" sends none. It never appears in errors.
 	APIKey string
-	// Model is asked where the request names none.
+	// Model is the default model, used if the request names none.
 	Model string
 	// Headers are sent along, and replace those that the client would send.
 	Headers []endpoint.Header
-	// Extra are members for every request body, as [llm.Request.Extra] are for one;
-	// those of the request win. A null takes a member out of the body: for servers
-	// that refuse max_tokens or stream_options.
+	// Extra are members for every request body, as [llm.Request.Extra] are for one; the request's own win. A null
+	// takes a member out of the body: for servers that refuse max_tokens or stream_options.
 	Extra map[string]json.RawMessage
-	// Prices are those of the models; nil leaves the cost to the server's own word.
+	// Prices are the prices of the models; nil leaves the cost to the server's own report.
 	Prices llm.Prices
 	// NoStream asks for answers in one piece.
 	NoStream bool
@@ -49,20 +48,20 @@ type Config struct {
 	// MaxRetries is how often a request is tried again that failed before its answer
 	// began; 0 for callers that retry by themselves.
 	MaxRetries int
-	// RetryWait is the wait before the first retry, where the server asks for none;
-	// it doubles each time. 0 is [endpoint.DefaultRetryWait].
+	// RetryWait is the wait before the first retry, if the server asks for none; it doubles each time. 0 is
+	// [endpoint.DefaultRetryWait].
 	RetryWait time.Duration
 	// Transport makes the round trips; nil is [http.DefaultTransport].
 	Transport http.RoundTripper
 }
 
-// Settings are what a provider of this type has in the settings file.
+// Settings are the settings of a provider of this type.
 type Settings struct {
 	endpoint.Settings
 	BaseURL endpoint.URL `json:"base_url" doc:"The address up to the version: https://api.example.com/v1."`
 }
 
-// TakesImages reports whether all models of the server see images: those of OpenAI do.
+// TakesImages reports whether all models of the server see images: OpenAI's do.
 func (s Settings) TakesImages() bool { return s.BaseURL.IsHost("api.openai.com") }
 
 // Provider is a client of one server. [New] or [Open] makes one; it is safe for
@@ -111,7 +110,7 @@ func New(config Config) (*Provider, error) {
 	return p, nil
 }
 
-// hint returns what to do about a refusal that only this API knows.
+// hint returns the remedy for a refusal that only this API has.
 func hint(_ int, code, message string) string {
 	if strings.Contains(code, "context_length") {
 		return "the prompt is too long for the model: give it less history, or a max_tokens budget"
@@ -125,7 +124,7 @@ func hint(_ int, code, message string) string {
 // String names the provider: printing one shows no secret.
 func (p *Provider) String() string { return "openai provider " + p.config.Name }
 
-// Secrets returns the key, and what of the headers and the address is secret.
+// Secrets returns the key, and the secret parts of the headers and the address.
 func (p *Provider) Secrets() []string { return p.client.Secrets() }
 
 // Chat asks the server. All errors are of type [*llm.Error].

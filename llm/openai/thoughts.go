@@ -11,8 +11,8 @@ import (
 // wants them back.
 const detailsMember = "reasoning_details"
 
-// foreignMembers are members of assistant messages that only other APIs take: a conversation
-// that changes its provider has those of the provider before.
+// foreignMembers are members of assistant messages that only other APIs accept: a conversation that changes its
+// provider has the previous provider's.
 var foreignMembers = []string{"response_items", "content_blocks"}
 
 // thoughts are the thoughts of one answer in the form in which the vendor wants them back.
@@ -66,7 +66,7 @@ func continues(item, next map[string]json.RawMessage) bool {
 	return isText && kind == string(next["type"]) && index == string(next["index"])
 }
 
-// joinText appends the text of next to that of item; other members are replaced.
+// joinText appends the text of next to the item's; other members are replaced.
 func joinText(item, next map[string]json.RawMessage) {
 	text := textMembers[string(item["type"])]
 	for name, raw := range next {

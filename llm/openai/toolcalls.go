@@ -12,7 +12,7 @@ import (
 type toolCalls struct{ open []openCall }
 
 type openCall struct {
-	// index is the server's number for the call; -1 where it sends none.
+	// index is the server's number for the call; -1 if it sends none.
 	index    int
 	id, name string
 }
@@ -65,7 +65,7 @@ func (t *toolCalls) readPiece(call map[string]json.RawMessage) (llm.ToolCallDelt
 	}
 	d.Name = function.Name
 	if !endpoint.IsNull(function.Arguments) && json.Unmarshal(function.Arguments, &d.Arguments) != nil {
-		d.Arguments = string(function.Arguments) // an object, where the protocol has a string
+		d.Arguments = string(function.Arguments) // an object; the protocol has a string
 	}
 	d.Index = t.findOrOpen(index, d.ID, d.Name)
 	known := &t.open[d.Index]
@@ -74,7 +74,7 @@ func (t *toolCalls) readPiece(call map[string]json.RawMessage) (llm.ToolCallDelt
 	return d, nil
 }
 
-// sayOnce returns text only while nothing is known yet, and what is known after that.
+// sayOnce returns text only while nothing is known yet, and the known text after that.
 func sayOnce(text, known string) (say, now string) {
 	if known != "" {
 		return "", known
@@ -82,8 +82,8 @@ func sayOnce(text, known string) (say, now string) {
 	return text, text
 }
 
-// findOrOpen returns the number of the call that a piece belongs to; it opens one where
-// there is none. A name without index and id opens one, too.
+// findOrOpen returns the number of the call that a piece belongs to; it opens one if there is none. A name without
+// index and id opens one, too.
 func (t *toolCalls) findOrOpen(index int, id, name string) int {
 	last := len(t.open) - 1
 	for i := last; i >= 0; i-- {

@@ -41,7 +41,7 @@ func appendCanonical(b []byte, v value.Value) []byte {
 		}
 		return append(b, '}')
 	case value.Float:
-		// 1.0 is 1, and what float64 cannot tell apart is the same.
+		// 1.0 is 1, and numbers with the same float64 are equal.
 		if f, _ := v.Float(); f < 1<<53 && f > -1<<53 && f == float64(int64(f)) {
 			return strconv.AppendInt(b, int64(f), 10)
 		} else if text := strconv.FormatFloat(f, 'g', -1, 64); json.Valid([]byte(text)) {

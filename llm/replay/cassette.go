@@ -22,7 +22,8 @@ const head = `# Recorded runs: answers of models, servers, tools and the memory.
 # recording without a key gets it from its request, so that recordings can be written by hand.
 `
 
-// cassette is a parsed file: the runs, and recordings that belong to none, such as those of tests and of version 1.
+// cassette is a parsed file: the runs, and recordings outside of runs, such as recordings of tests and of version
+// 1.
 type cassette struct {
 	runs       []*recordedRun
 	recordings []recording
@@ -44,7 +45,7 @@ type recording struct {
 	// step is the path of the step that asked, and part how often its run had been resumed before.
 	step string
 	part int
-	// deltas are the answer of a model, vectors the embeddings, answer is that of all other kinds.
+	// deltas are the answer of a model, vectors the embeddings, answer is the answer of all other kinds.
 	deltas  []llm.Delta
 	vectors [][]float32
 	answer  value.Value
@@ -62,8 +63,7 @@ func limits() yaml.Limits { return yaml.Limits{Bytes: 64 << 20, Nodes: 8_000_000
 // KindModel is the kind of the requests to models. It is not written: a recording without a kind is one of a model.
 const KindModel = "model"
 
-// delta is a piece of an answer as the cassette has it; plain text stands for one
-// that has nothing else.
+// delta is a piece of an answer as the cassette has it; plain text means a piece with nothing else.
 type delta struct {
 	Text            string                     `json:"text,omitempty"`
 	Reasoning       string                     `json:"reasoning,omitempty"`

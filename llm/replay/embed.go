@@ -11,7 +11,7 @@ import (
 
 // Embeddings are recorded like answers, once for all repeats: the same texts have the same vectors.
 
-// Embedder returns an embedder whose vectors are those of the cassette.
+// Embedder returns an embedder with the vectors of the cassette.
 func (p *Player) Embedder(model string, dimensions int) llm.Embedder {
 	return &embedder{p, model, dimensions}
 }
@@ -69,7 +69,7 @@ func (e *embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return r.vectors, nil
 }
 
-// request returns what is asked for, as the cassette has it.
+// request returns the request as the cassette has it.
 func (e *embedder) request(texts []string) value.Value {
 	m := value.NewMap(3)
 	if e.model != "" {

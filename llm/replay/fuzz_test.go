@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// FuzzCassette checks that the reader takes anything, and that what it understood
-// survives writing and reading.
+// FuzzCassette checks that the reader accepts anything, and that the parts it understood survive writing and
+// reading.
 func FuzzCassette(f *testing.F) {
 	f.Add([]byte("scheduler: cassette/1\nrecordings:\n  - request: {messages: [{role: user, content: a}], extra: {n: 1.50}}\n    response: b\n"))
 	f.Add([]byte("scheduler: cassette/1\nrecordings:\n  - request: {}\n    deltas: [a, {reasoning: |\n        b\n        c\n      , extra: {x: [1]}}]\n"))

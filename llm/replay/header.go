@@ -11,19 +11,20 @@ import (
 type Header struct {
 	// Run is the id that the run had.
 	Run string
-	// Flow is the digest of the flow's text, Inputs that of all that the run was given.
+	// Flow is the digest of the flow's text, Inputs the digest of everything that the run was given.
 	Flow, Inputs string
 	// InputsAlone is Inputs without the conversation before them; "" for a run without one. It is not written, and is for messages.
 	InputsAlone string
-	// User is whose run it was; "" is nobody's.
+	// User is the user of the run; "" is none.
 	User string
-	// Now is the time of its clock, which stands still. Resumed are the times of the clock each time it was resumed.
+	// Now is the time of its clock, which does not move. Resumed are the times of the clock each time it was
+	// resumed.
 	Now     time.Time
 	Resumed []time.Time
-	// Seed is that of its random numbers.
+	// Seed is the seed of its random numbers.
 	Seed uint64
-	// Language is that of flows that name none, and Zone the time zone of its clock, as the settings of the machine that recorded it
-	// had them; "" is not known, or none.
+	// Language is the default language of flows, and Zone the time zone of its clock, both from the settings of
+	// the machine that recorded it; "" is not known, or none.
 	Language, Zone string
 	// UserZones are the time zones that the settings had for users, of those that the run asked about.
 	UserZones map[string]string
@@ -49,7 +50,7 @@ type ModelName struct {
 	Images bool `json:"images,omitempty"`
 }
 
-// ModelNames are those of a list of providers. A file has one without the list.
+// ModelNames are the model names of a list of providers. A file has one without the list.
 type ModelNames []ModelName
 
 // DecodeValue reads one, or a list.

@@ -68,7 +68,8 @@ func visitTexts(d *llm.Delta, visit func(name string, piece *string)) {
 	}
 }
 
-// hideExtra is hideValue for members of a vendor; what is no JSON is left as it is, and found by occurInAnswer.
+// hideExtra is hideValue for members of a vendor; members that are not JSON are left as they are, and found by
+// occurInAnswer.
 func (h *hider) hideExtra(members map[string]json.RawMessage) map[string]json.RawMessage {
 	if len(members) == 0 {
 		return members

@@ -18,7 +18,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// TestKilledWhileRecording kills a process that records as fast as it can: the file can be read, and has what came before.
+// TestKilledWhileRecording kills a process that records as fast as it can: the file can be read, and has the
+// recordings before.
 func TestKilledWhileRecording(t *testing.T) {
 	const variable = "REPLAY_TEST_RECORDS"
 	if path := os.Getenv(variable); path != "" {
@@ -56,8 +57,8 @@ func TestKilledWhileRecording(t *testing.T) {
 	}
 }
 
-// TestResumedAfterKill: a run whose process was killed has all that was answered before when it is resumed, although the cassette was not
-// written for each answer.
+// TestResumedAfterKill: a run resumed after its process was killed has all answers from before, although the
+// cassette was not written for each answer.
 func TestResumedAfterKill(t *testing.T) {
 	const variable = "REPLAY_TEST_IS_KILLED"
 	open := func(path string) *replay.Cassette {

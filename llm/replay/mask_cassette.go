@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// mask is what a cassette has in the place of a secret.
+// mask replaces a secret in a cassette.
 const mask = "[secret]"
 
 var errSecret = wording.Errorf("the recording would still contain a secret after masking, so it is not written")
@@ -20,7 +20,7 @@ type secrets []*secret.Set
 
 func newSecrets(texts []string) secrets { return secrets{secret.SetOf(texts...)} }
 
-// with returns the secrets and those of another set.
+// with returns the secrets and the ones of another set.
 func (s secrets) with(set *secret.Set) secrets { return append(slices.Clone(s), set) }
 
 func (s secrets) isEmpty() bool {
@@ -76,7 +76,7 @@ func (s secrets) occurInText(text string) bool {
 	return slices.ContainsFunc(s, func(set *secret.Set) bool { return set.MaskText(text) != text })
 }
 
-// occurInAnswer looks at the pieces and at what they make together.
+// occurInAnswer looks at the pieces and at the whole text that they make.
 func (s secrets) occurInAnswer(deltas []llm.Delta) bool {
 	for _, d := range append([]llm.Delta{joinDeltas(deltas)}, deltas...) {
 		if v, err := encodeDelta(d); err != nil || s.occurIn(v) {
@@ -127,8 +127,9 @@ func mapStrings(v value.Value, change func(string) string) value.Value {
 	}
 }
 
-// StepsWithSecrets returns the paths of the steps of a played run whose recorded answers have [secret] in the place of a secret, sorted, as
-// earlier versions wrote it: a flow that looks at the secret, or at how long the answer is, does not go the way that it went when it was recorded.
+// StepsWithSecrets returns the paths of the steps of a played run whose recorded answers have [secret] in place of
+// a secret, sorted, as earlier versions wrote it. A flow that looks at the secret, or at the length of the answer,
+// may go another way than when it was recorded.
 func (r *Run) StepsWithSecrets() []string {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()

@@ -33,13 +33,13 @@ type Miss struct {
 	hint string
 }
 
-// Error tells what is missing.
+// Error names the missing recording.
 func (m *Miss) Error() string { return m.text.En }
 
 // In is Error in a language.
 func (m *Miss) In(language string) string { return m.text.In(language) }
 
-// Unwrap returns what the error is to the engine: that of a request which was not sent, and that is not tried again.
+// Unwrap returns the error for the engine: a request that was not sent, and that is not tried again.
 func (m *Miss) Unwrap() error { return &llm.Error{Hint: m.hint, Unsent: true} }
 
 // FirstDifference returns Step, Pointer and Offset.
@@ -74,9 +74,9 @@ func (r *Run) missError(asked *recording) *Miss {
 	return m
 }
 
-// CheckStart returns an error for a run that plays nothing: no run with its inputs, for its user, is recorded. It would have a
-// time and random numbers that nobody recorded. Recordings that belong to no run, such as those written by hand, are for
-// runs with any inputs.
+// CheckStart returns an error for a run that plays nothing: no run with its inputs, for its user, is recorded. Its
+// time and random numbers would not be recorded either. The exception are recordings outside of runs, for example
+// ones written by hand: they are for runs with any inputs.
 func (r *Run) CheckStart() error {
 	c := r.cassette
 	c.mu.Lock()
@@ -153,8 +153,8 @@ func (n numbered) place() wording.Text {
 	return wording.Say("recording %d of run %d", n.index, n.run)
 }
 
-// describeMiss returns the error of a request that is not recorded: the recorded request that is nearest to it, and
-// what differs. path is that of the cassette, shown what messages call it.
+// describeMiss returns the error of a request that is not recorded: the recorded request that is nearest to it,
+// and the differences. path is the path of the cassette, shown its name in messages.
 func describeMiss(all []numbered, path, shown string, asked *recording) *Miss {
 	m := &Miss{Kind: asked.kind, Step: asked.step}
 	lines := requestLines(asked.request)
@@ -189,7 +189,7 @@ func (r *recording) subject() wording.Text {
 	return wording.Say("this request to %s", name)
 }
 
-// showLines returns what differs between recorded lines and those asked.
+// showLines returns the differences between recorded lines and asked ones.
 func showLines(recorded, asked []string) string {
 	return strings.TrimRight(linediff.Show(recorded, asked), "\n")
 }
@@ -199,8 +199,8 @@ func requestLines(request value.Value) []string {
 	return strings.Split(strings.TrimSuffix(string(yaml.Append(nil, request)), "\n"), "\n")
 }
 
-// nearestRecording returns the recording of the same kind whose request has the most lines in common with those
-// asked, counted against all lines; of equals one of the same step. nil: there is none of the kind.
+// nearestRecording returns the recording of the same kind whose request shares the largest part of all lines with
+// the asked one; of equals one of the same step. It returns nil if there is none of the kind.
 func nearestRecording(all []numbered, asked *recording, lines []string) *numbered {
 	var best *numbered
 	bestScore := -1.0

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// placedError is an error at a JSON pointer in what is read.
+// placedError is an error at a JSON pointer in the text being read.
 type placedError struct {
 	pointer string
 	error
@@ -19,7 +19,7 @@ type placedError struct {
 
 func (e *placedError) Unwrap() error { return e.error }
 
-// placeWithin returns err, with the message around, for what is at a pointer of something larger.
+// placeWithin returns err, with the message around, for a value at a pointer of something larger.
 func placeWithin(pointer string, err, message error) error {
 	var inner *placedError
 	if errors.As(err, &inner) {

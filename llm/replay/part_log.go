@@ -14,10 +14,11 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// A cassette is written as a whole, and so not for each recording. What it lacks meanwhile is in a log of its run, a line of JSON for
-// each: a run whose process dies, and that is resumed, would else have finished steps that the cassette knows nothing of.
+// A cassette is written as a whole, and so not for each recording. A log of its run keeps the missing recordings,
+// a line of JSON for each. Without it, a run that is resumed after its process died would have finished steps that
+// the cassette lacks.
 
-// logPath returns the path of the log of a run; "" if there is none to keep.
+// logPath returns the path of the log of a run; "" if the run has none.
 func (c *Cassette) logPath(run string) string {
 	info, err := os.Stat(c.options.LogDir)
 	if c.options.LogDir == "" || run == "" || err != nil || !info.IsDir() {

@@ -15,7 +15,7 @@ import (
 // the folder of the project is [project], for example.
 type Place struct{ Text, Name string }
 
-// places are those of a run. They are immutable.
+// places are the places of a run. They are immutable.
 type places []Place
 
 // newPlaces returns places, the longest text first; short ones such as / are too common in texts.
@@ -112,7 +112,8 @@ func (p places) hidePiece(text string, start, end int) string {
 
 var placePart = regexp.MustCompile(`\[scheduler:(\w+)@(\d{1,6}):(\d{0,6})\]`)
 
-// showPart returns the part of a place that a name from hidePiece stands for; the name itself if there is no such place.
+// showPart replaces a name from hidePiece by its part of a place; it returns the name itself if there is no such
+// place.
 func (p places) showPart(name string) string {
 	groups := placePart.FindStringSubmatch(name)
 	i := slices.IndexFunc(p, func(one Place) bool { return one.Name == "[scheduler:"+groups[1]+"]" })
@@ -129,12 +130,12 @@ func (p places) showPart(name string) string {
 	return text[from:max(from, to)]
 }
 
-// isWhole reports whether text[start:end] is no part of a longer name.
+// isWhole reports whether text[start:end] is not part of a longer name.
 func isWhole(text string, start, end int) bool {
 	return (start == 0 || !isNameByte(text[start-1])) && (end == len(text) || !isNameByte(text[end]))
 }
 
-// replaceWhole replaces old where it is not a part of a longer name: /srv/app is not in /srv/apples.
+// replaceWhole replaces old if it is not a part of a longer name: /srv/app is not in /srv/apples.
 func replaceWhole(text, old, name string) string {
 	var b strings.Builder
 	rest := text

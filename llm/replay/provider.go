@@ -122,7 +122,7 @@ func (p *provider) record(ctx context.Context, req *llm.Request, one recording, 
 	}
 }
 
-// keep adds a recording without what is hidden.
+// keep adds a recording without hidden texts.
 func (p *provider) keep(one *recording) error {
 	hider := p.run.hider(p.secrets)
 	masked, err := hider.hideDeltas(one.deltas)
@@ -141,7 +141,7 @@ func (p *provider) keep(one *recording) error {
 	return p.run.keep(one)
 }
 
-// formerAnswer returns what an earlier recording has for a request; nil: it must be asked for.
+// formerAnswer returns the answer of an earlier recording to a request; nil: it must be asked for.
 func (r *Run) formerAnswer(asked *recording) *recording {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()

@@ -1,9 +1,10 @@
-// Package replay records what runs of a flow get from outside in a cassette, a YAML file that
-// people can read, review and keep beside the flow, and plays it back: flows run offline, for
-// nothing, and always alike, a year later and on another machine.
+// Package replay records the answers that runs of a flow get from outside in a cassette, a YAML file that people
+// can read, review and keep beside the flow, and plays it back: flows run offline, for nothing, and always alike,
+// a year later and on another machine. For example, with the cassette shop.cassette.yaml, the flow shop.yaml runs
+// without a key for its model.
 //
-// A [Cassette] is a file with any number of runs, each found by its inputs. A [Run] records one of
-// them, or plays it: its models ([Run.Provider]), and everything else by [Run.Exchange].
+// A [Cassette] is a file with any number of runs, each found by its inputs. A [Run] records one of them, or plays
+// it: its models ([Run.Provider]), and everything else by [Run.Exchange].
 package replay
 
 import (
@@ -17,14 +18,14 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Mode is what tests do with a request.
+// Mode decides whether tests play or record a request.
 type Mode string
 
 // The modes.
 const (
-	// Replay plays what is recorded; a request that is not is an error.
+	// Replay plays recordings; a request without one is an error.
 	Replay Mode = "replay"
-	// Auto plays what is recorded, and records what is not.
+	// Auto plays recordings, and records missing ones.
 	Auto Mode = "auto"
 )
 
@@ -32,11 +33,12 @@ const (
 type Options struct {
 	// Path is the cassette's file. Recording creates it.
 	Path string
-	// ShownPath is what messages call the file; "" is Path.
+	// ShownPath is the name of the file in messages; "" is Path.
 	ShownPath string
 	// Hidden are texts that must not get into the file, which may come up while runs go on; nil for none.
 	Hidden *secret.Set
-	// LogDir is the folder in which runs keep what the file lacks until it is written, if that folder is there; "" keeps nothing.
+	// LogDir is the folder in which runs keep recordings until the file is written, if that folder exists; ""
+	// keeps nothing.
 	LogDir string
 	// Secrets returns the secrets that this machine has, by the names that flows use; nil: none have names.
 	Secrets func() []Secret
@@ -46,7 +48,7 @@ type Options struct {
 }
 
 // Cassette is an open file. [Open] makes it, for all runs of a process that use the file; it is safe for
-// concurrent use. Other programs may record the cassette at the time: what they wrote is kept.
+// concurrent use. Other programs may record the cassette at the same time: their recordings are kept.
 type Cassette struct {
 	options Options
 
@@ -111,12 +113,12 @@ func (c *Cassette) beginLocked(h *Header) int {
 	return c.begun[key]
 }
 
-// Play returns the run that was recorded with the inputs and the user of want. Where there are several, as a chat has
-// two turns that say "yes", the n-th run of this process plays the n-th, and later ones the last. Without such a run,
-// models still play what was recorded for the same requests; [Run.CheckStart] tells of that.
+// Play returns the run that was recorded with the inputs and the user of want. If there are several, for example
+// because a chat has two turns that say "yes", the n-th run of this process plays the n-th, and later ones the
+// last. Without such a run, models still play the recordings of the same requests; [Run.CheckStart] reports that.
 //
-// With isStrict everything but models must be recorded too, unless the cassette has no runs, as in version 1. Without, the
-// rest is asked, and so is the memory in any case.
+// With isStrict everything but models must be recorded too, unless the cassette has no runs, as in version 1.
+// Without, the rest is asked, and so is the memory in any case.
 func (c *Cassette) Play(want Header, isStrict bool) *Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +178,7 @@ func (c *Cassette) Record(h Header) *Run {
 	return r
 }
 
-// answersLocked returns all answers of models in the file but those of one run: recording asks for none of them again.
+// answersLocked returns all answers of models in the file except one run's: recording asks for none of them again.
 func (c *Cassette) answersLocked(but *recordedRun) (answers []*recording) {
 	add := func(recordings []recording) {
 		for i := range recordings {

@@ -345,7 +345,7 @@ func TestMissOfEmptyCassette(t *testing.T) {
 	}
 }
 
-// standIn stands for a secret of eight bytes without a name.
+// standIn replaces a secret of eight bytes without a name.
 const standIn = "holggxgl"
 
 func TestSecretsAreMasked(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 
 // Run is a run of a flow that is recorded or played. [Cassette.Play] and [Cassette.Record] make it; its life is:
 //
-//  1. [Run.Start] tells how it is to begin.
+//  1. [Run.Start] returns how it is to begin.
 //  2. [Run.Begin] is called when it begins, and each time it is resumed.
-//  3. [Run.Provider] and [Run.Exchange] play or record what it asks, from any goroutine.
+//  3. [Run.Provider] and [Run.Exchange] play or record its requests, from any goroutine.
 //  4. [Run.End] is called when it has ended or waits; a recording is written then at the latest.
 type Run struct {
 	cassette    *Cassette
@@ -163,8 +163,9 @@ func (r *Run) Begin(id string, part int, now time.Time) {
 	r.header = r.recorded.Header
 }
 
-// End writes what is not written yet. isWhole is false for a run that has not finished: it does not replace an earlier one. The
-// error of a played run that has finished tells of recordings that nothing has asked for: it went another way.
+// End writes recordings that are not written yet. isWhole is false for a run that has not finished: it does not
+// replace an earlier one. The error of a played run that has finished lists recordings that were not asked for: it
+// went another way.
 func (r *Run) End(isWhole bool) error {
 	c := r.cassette
 	c.mu.Lock()
@@ -204,9 +205,9 @@ func (r *Run) leftoverLocked() error {
 	return err
 }
 
-// Exchange plays what was answered to an equal request of the same step, or asks and records the answer. kind says who is
-// asked, such as http; name is the server's tool, or the call. The error of ask is passed on, and nothing is recorded: an answer
-// that tells of an error is one.
+// Exchange plays the answer to an equal request of the same step, or asks and records the answer. kind names the
+// receiver, such as http; name is the server's tool, or the call. The error of ask is passed on, and nothing is
+// recorded: only an answer that reports an error is recorded.
 func (r *Run) Exchange(ctx context.Context, kind, name string, request value.Value, ask func(context.Context) (value.Value, error)) (value.Value, error) {
 	one := r.describe(ctx, kind, name, request)
 	if !r.isRecording {
@@ -233,7 +234,7 @@ func (r *Run) Exchange(ctx context.Context, kind, name string, request value.Val
 	return answer, nil
 }
 
-// Lookup returns what is recorded for a request; ok is false if nothing is. Nothing is asked.
+// Lookup returns the recorded answer to a request; ok is false if there is none. Nothing is asked.
 func (r *Run) Lookup(ctx context.Context, kind, name string, request value.Value) (answer value.Value, ok bool) {
 	found := r.next(r.describe(ctx, kind, name, request))
 	if found == nil {
@@ -329,7 +330,7 @@ func (r *Run) keep(one *recording) error {
 	return r.cassette.addLocked(r.recorded, one)
 }
 
-// next returns the recording to play for a request; nil: there is none.
+// next returns the recording to play for a request, or nil.
 func (r *Run) next(asked *recording) *recording {
 	c := r.cassette
 	c.mu.Lock()
@@ -340,7 +341,7 @@ func (r *Run) next(asked *recording) *recording {
 		}
 	}
 	others := pointersTo(c.file.recordings)
-	if asked.kind == KindModel { // the same prompt has the same answer; what a server said depends on the run
+	if asked.kind == KindModel { // the same prompt has the same answer; a server's answer depends on the run
 		for _, run := range c.file.runs {
 			if run != r.recorded {
 				others = append(others, pointersTo(run.recordings)...)

@@ -47,7 +47,7 @@ func exchange(t *testing.T, r *replay.Run, step string, part int, request, live 
 }
 
 // Equal requests of steps that run side by side get the answers of their own step back, in any order; so do
-// those of a run that was resumed.
+// requests of a run that was resumed.
 func TestExchangesByStepAndPart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	recorded := openCassette(t, path).Record(replay.Header{Inputs: "in", Now: morning, Seed: 1 << 63})
@@ -204,15 +204,15 @@ func TestFailedTries(t *testing.T) {
 	if got := collect(t, played, user("x")).Text; got != "whole" {
 		t.Errorf("then got %q", got)
 	}
-	// Recording again asks for what failed.
+	// Recording again asks for answers that failed.
 	again := openCassette(t, path).Record(replay.Header{Inputs: "in", Now: morning}).Provider("main", scripted.Texts("unused"))
 	if got := collect(t, again, user("x")).Text; got != "whole" {
 		t.Errorf("recording again got %q", got)
 	}
 }
 
-// Folders and the id of the run have names in the file, be they spread over several pieces of an answer, and are those of the
-// machine in a replay.
+// Folders and the id of the run have names in the file, even if spread over several pieces of an answer, and a
+// replay shows the machine's own.
 func TestPlacesOfMachines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	deltas := []llm.Delta{{Text: "see /data/ann/de"}, {Text: "sk/a.txt of run-4711, not /data/ann/desktop"}}
@@ -246,7 +246,7 @@ func TestVersionOneHasOnlyModels(t *testing.T) {
 	}
 }
 
-// Without strictness what is not recorded is asked, and the memory always.
+// Without strictness requests that are not recorded are asked, and the memory always.
 func TestFallback(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	r := openCassette(t, path).Record(replay.Header{Inputs: "in", Now: morning})

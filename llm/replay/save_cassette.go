@@ -21,7 +21,7 @@ func (c *Cassette) ownLocked(run *recordedRun) {
 	}
 }
 
-// saveLocked writes the file. It is replaced as a whole: whoever dies here leaves the one of before.
+// saveLocked writes the file. It is replaced as a whole: a process that dies here leaves the previous file.
 func (c *Cassette) saveLocked() error { return c.updateLocked(func() {}) }
 
 // endLocked marks a run as whole, and drops the ones that it replaces.
@@ -43,8 +43,8 @@ func (c *Cassette) endLocked(run *recordedRun) error {
 	return nil
 }
 
-// updateLocked changes the file. Other programs that record the same cassette wait meanwhile, and what they wrote before
-// is kept.
+// updateLocked changes the file. Other programs that record the same cassette wait meanwhile, and their earlier
+// recordings are kept.
 func (c *Cassette) updateLocked(change func()) error {
 	defer atomicfile.LockFolder(c.options.Path)()
 	began := time.Now()

@@ -12,10 +12,11 @@ import (
 	"github.com/callnode/scheduler/llm/value/secret"
 )
 
-// An answer that holds a secret is recorded with a mark in its place, which tells the secret's name and length: a body
-// "Bearer sk-123456" is "Bearer [secret:TOKEN:9]". In a replay the mark becomes a text of that length again: the secret, if
-// this machine has it, else a stand-in, which the flow then sees as secrets.TOKEN too. So lengths are those of the recorded run,
-// and a search for the secret finds it. Requests have only [secret]: they are compared, and the secret may change.
+// An answer that holds a secret is recorded with a mark in its place, which has the secret's name and length: for
+// example, a body "Bearer sk-123456" is "Bearer [secret:TOKEN:9]". In a replay the mark becomes a text of that
+// length again: the secret, if this machine has it, else a stand-in, which the flow then sees as secrets.TOKEN
+// too. So lengths are as in the recorded run, and a search for the secret finds it. Requests have only [secret]:
+// they are compared, and the secret may change.
 //
 // The parts of a mark, after its name and length:
 //
@@ -24,7 +25,7 @@ import (
 //	[secret:TOKEN:9+2:4]        4 bytes of the secret, from byte 2 on
 //	[secret:TOKEN:9~7+0:12]     the 12 bytes of form 7 of the secret, in base64: see [secret.Spellings]
 //	[secret:TOKEN:9@0:3]        its first 3 bytes; the rest is in the next pieces of the answer
-//	[secret:?:24]               a text of 24 bytes that is no form of a secret with a name
+//	[secret:?:24]               a text of 24 bytes that is not a form of a secret with a name
 //	[secret:]                   the characters "[secret:" of the answer itself
 
 // Secret is a text that must not be written, with the name by which flows use it.
@@ -32,7 +33,7 @@ type Secret struct{ Name, Text string }
 
 const (
 	markStart = "[secret:"
-	// noName is the name in a mark of a text that is no form of a secret with a name.
+	// noName is the name in a mark of a text that is not a form of a secret with a name.
 	noName = "?"
 	// maxStandIn bounds the length that a mark can ask for, which people may have written.
 	maxStandIn = 1 << 20
@@ -40,7 +41,7 @@ const (
 
 var markPattern = regexp.MustCompile(`\[secret:(?:(\w+|\?):(\d{1,7}d?)(?:~(\d{1,2}))?(?:\+(\d{1,7}):(\d{1,7}))?(?:@(\d{1,7}):(\d{1,7}))?(#)?)?\]`)
 
-// mark stands for a secret in a recorded answer.
+// mark replaces a secret in a recorded answer.
 type mark struct {
 	name  string
 	shape shape
@@ -52,10 +53,10 @@ type mark struct {
 	isNumber   bool
 }
 
-// isAll reports whether the mark stands for the secret as it is.
+// isAll reports whether the mark replaces the secret as it is.
 func (m mark) isAll() bool { return m.form == 0 && m.length == 0 }
 
-// shape is what a recording tells of a secret: its length in bytes, with d behind it if it has only digits.
+// shape is the recorded property of a secret: its length in bytes, with d behind it if it has only digits.
 type shape string
 
 func shapeOf(text string) shape {
@@ -186,7 +187,7 @@ func (show *shower) showText(text string) string {
 	return b.String() + text[end:]
 }
 
-// textOf returns the text that a mark stands for.
+// textOf returns the text for a mark.
 func (show *shower) textOf(m mark) string {
 	for _, one := range show.named {
 		if one.Name == m.name && (shapeOf(one.Text) == m.shape || !show.isStrict) {
@@ -220,7 +221,7 @@ func (m mark) cutFrom(text string) string {
 	if m.length == 0 {
 		return text
 	}
-	if end := m.offset + m.length; end > len(text) { // a form of the stand-in may be shorter than that of the secret
+	if end := m.offset + m.length; end > len(text) { // a form of the stand-in may be shorter than the secret's
 		text += shape(strconv.Itoa(end - len(text))).standIn(m.name)
 	}
 	return text[m.offset : m.offset+m.length]

@@ -17,7 +17,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/secret"
 )
 
-// token and pin are the secrets of the recorded runs. pin has only digits, key has lines, and odd what URLs, JSON and HTML escape.
+// token and pin are the secrets of the recorded runs. pin has only digits, key has lines, and odd has characters
+// that URLs, JSON and HTML escape.
 const (
 	token = "sk-live-0pen-sesame"
 	pin   = "48151623"
@@ -27,7 +28,7 @@ const (
 	vendor = "vendor-key-1234"
 )
 
-// machine is a place where runs are recorded or played, with the secrets that it has.
+// machine is a machine that records or plays runs, with its secrets.
 type machine struct {
 	named  []replay.Secret
 	hidden *secret.Set
@@ -61,8 +62,9 @@ func (m *machine) ask(t *testing.T, r *replay.Run, question string, answer value
 	return got
 }
 
-// TestSecretsInAnswers: wherever a secret stands in an answer, the cassette does not have it. A machine with the secrets
-// gets the answer as it was; on one without, and on one whose secrets were changed, it is as long and is masked in the same places.
+// TestSecretsInAnswers: a secret anywhere in an answer is not in the cassette. A machine with the secrets gets the
+// answer as it was; on one without, and on one whose secrets were changed, it is as long and is masked in the same
+// places.
 func TestSecretsInAnswers(t *testing.T) {
 	text := value.OfString
 	answers := map[string]value.Value{

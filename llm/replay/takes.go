@@ -22,25 +22,25 @@ type TakesConfig struct {
 	Name string
 	// Path is the cassette's file. In mode [Replay] it may be missing: then every request is.
 	Path string
-	// ShownPath is what messages call the file; "" is Path.
+	// ShownPath is the name of the file in messages; "" is Path.
 	ShownPath string
-	// Mode is [Replay], or [Auto] to record what is missing.
+	// Mode is [Replay], or [Auto] to record missing takes.
 	Mode Mode
 	// Open returns the provider to record, when it is first needed; nil in mode Replay.
 	Open func() (llm.Provider, error)
 	// Hidden are texts that must not get into the file, beside the secrets of the provider; nil for none.
 	Hidden *secret.Set
-	// Secrets are those of [Options], and Places the texts that are others on each machine.
+	// Secrets are as in [Options], and Places the texts that differ from machine to machine.
 	Secrets func() []Secret
 	Places  []Place
 	// Hint is how to record, for the message about a request that is not recorded.
 	Hint string
 }
 
-// Takes are the recordings of a cassette for tests that ask the same several times: each repeat has a [Player] of its
-// own, which plays the take of its number and no other. Where a repeat sends a request more than once, its take
-// has an answer for each, in their order. [OpenTakes] makes it for the run of a test file; it is safe for
-// concurrent use. No other program should record the cassette at the time.
+// Takes are the recordings of a cassette for tests that repeat requests: each repeat has a [Player] of its own,
+// which plays the take of its number and no other. If a repeat sends a request more than once, its take has an
+// answer for each, in their order. [OpenTakes] makes it for the run of a test file; it is safe for concurrent use.
+// No other program should record the cassette at the same time.
 type Takes struct {
 	config TakesConfig
 
@@ -58,14 +58,15 @@ type Takes struct {
 	isStale    bool // the file has recordings that were dropped
 }
 
-// take is a recording with what tests know of it.
+// take is a recording with data for tests.
 type take struct {
 	recording
 	order, sequence int
 	used            bool
 }
 
-// slotKey returns the key of the slots of its request. Those of others than models are told apart by who is asked too.
+// slotKey returns the key of the slots of its request. Requests to others than models have the receiver in their
+// key, too.
 func (r *recording) slotKey() string {
 	if r.kind == KindModel {
 		return r.key
@@ -115,13 +116,13 @@ func (t *Takes) addLocked(one *take) {
 	t.byKey[one.slotKey()] = append(t.byKey[one.slotKey()], one)
 }
 
-// Play returns a player for repeat number, from 1. What it records is put into the file by order, so that
-// the file does not depend on which test was the first to ask.
+// Play returns a player for repeat number, from 1. Its recordings are put into the file by order, so that the file
+// does not depend on which test was the first to ask.
 func (t *Takes) Play(number, order int) *Player {
 	return &Player{takes: t, number: number, order: order, asked: map[string]int{}, isPriced: true, isTimed: true}
 }
 
-// Close writes what was recorded. With prune, recordings that no player has asked for are dropped.
+// Close writes the recordings. With prune, recordings that no player has asked for are dropped.
 func (t *Takes) Close(prune bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,7 +137,7 @@ func (t *Takes) Close(prune bool) error {
 // saveEvery is how long recordings are kept in memory at most: answers are paid for.
 const saveEvery = 2 * time.Second
 
-// saveLocked writes the file: what was there before, then what is new.
+// saveLocked writes the file: the recordings from before, then the new ones.
 func (t *Takes) saveLocked() error {
 	slices.SortStableFunc(t.fresh, func(a, b *take) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.take, b.take), cmp.Compare(a.sequence, b.sequence))
@@ -173,7 +174,7 @@ func (t *Takes) removeLocked(one *take) {
 	t.fresh = slices.DeleteFunc(t.fresh, isSame)
 }
 
-// findLocked returns the recording of a slot; nil: there is none.
+// findLocked returns the recording of a slot, or nil.
 func (t *Takes) findLocked(s slot) *take {
 	for _, one := range t.byKey[s.key] {
 		if one.take != s.take {
@@ -292,11 +293,11 @@ func (t *Takes) all() []numbered {
 
 // Player plays the takes of one repeat. [Takes.Play] makes it for each; it is safe for concurrent use.
 type Player struct {
-	// Wrap returns what the player asks instead of the provider that it records: what was recorded before does not pass it. It is set
-	// before the player is used; nil: the provider itself.
+	// Wrap wraps the provider that the player records, for example to count its requests: recorded answers do not
+	// pass it. It is set before the player is used; nil: the provider itself.
 	Wrap func(llm.Provider) llm.Provider
 
-	// Recorded is a run that has answers for what the takes lack, such as that of the flow under test; nil: none. It is set
+	// Recorded is a run with answers that the takes lack, for example of the flow under test; nil: none. It is set
 	// before the player is used.
 	Recorded *Run
 
@@ -309,7 +310,7 @@ type Player struct {
 
 	places   places
 	asked    map[string]int // by key: how many times
-	given    []*take        // what was played or recorded, in order
+	given    []*take        // played and recorded takes, in order
 	missed   error
 	ms       int64
 	isTimed  bool
@@ -325,10 +326,10 @@ func (p *Player) Missed() error {
 	return p.missed
 }
 
-// Checkpoint returns what drops the answers that the player gives from now on: who asked could make nothing of them.
-// Then the cassette has no take of them, and the next request for one is recorded. again reports whether asking at once
-// could help, as answers of an earlier run were dropped. In mode [Replay] nothing is dropped. Between both calls only one
-// goroutine may ask the player.
+// Checkpoint returns a function that drops the answers that the player gives from now on, if the caller could not
+// use them. Then the cassette has no take of them, and the next request for one is recorded. again reports whether
+// asking at once could help, because answers of an earlier run were dropped. In mode [Replay] nothing is dropped.
+// Between both calls only one goroutine may ask the player.
 func (p *Player) Checkpoint() (drop func() (again bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -348,15 +349,15 @@ func (p *Player) Checkpoint() (drop func() (again bool)) {
 	}
 }
 
-// RecordedMS returns how many milliseconds all answers took when they were recorded; known is false where a take
-// does not tell.
+// RecordedMS returns how many milliseconds all answers took when they were recorded; known is false if a take has
+// no time.
 func (p *Player) RecordedMS() (ms int64, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ms, p.isTimed
 }
 
-// IsPriced reports whether every take tells what it cost.
+// IsPriced reports whether every take has its cost.
 func (p *Player) IsPriced() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -509,7 +510,7 @@ func (p *Player) playTake(ctx context.Context, one *take, yield func(llm.Delta, 
 	}
 }
 
-// count counts what an answer took and cost when it was recorded.
+// count adds up the recorded time and cost of an answer.
 func (p *Player) count(one *take) {
 	isPriced := slices.ContainsFunc(one.deltas, func(d llm.Delta) bool { return d.Usage != nil && d.Usage.Cost > 0 })
 	p.mu.Lock()

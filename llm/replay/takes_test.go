@@ -110,7 +110,7 @@ func TestTakesOfRepeats(t *testing.T) {
 	}
 }
 
-// Cassettes that runs have recorded are those of the first repeat.
+// Recordings of runs count for the first repeat.
 func TestTakesOfAnOldCassette(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.yaml")
 	const text = `scheduler: cassette/1
@@ -139,7 +139,7 @@ recordings:
 	}
 }
 
-// The file does not depend on who asks first; what two ask at once is recorded once.
+// The file does not depend on which test asks first; a request that two send at once is recorded once.
 func TestTakesAreRecordedInOrder(t *testing.T) {
 	dir := t.TempDir()
 	var files []string

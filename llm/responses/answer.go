@@ -102,8 +102,8 @@ func (a *answer) readEvent(next endpoint.Event) error {
 	return nil
 }
 
-// addEvent takes an event by its kind. Kinds that repeat what others said, and those of later
-// versions of the API, are skipped.
+// addEvent handles an event by its kind. Kinds that repeat the content of others, and kinds of later versions of
+// the API, are skipped.
 func (a *answer) addEvent(e event, kind string, raw json.RawMessage) error {
 	a.started = a.started || strings.HasPrefix(kind, "response.")
 	switch kind {
@@ -131,8 +131,7 @@ func (a *answer) addEvent(e event, kind string, raw json.RawMessage) error {
 	return nil
 }
 
-// nested returns an error event with its members in the member error, where most servers
-// have them.
+// nested returns an error event with its members in the member error, as most servers have them.
 func nested(raw json.RawMessage) json.RawMessage {
 	var flat struct {
 		Error json.RawMessage `json:"error"`

@@ -17,7 +17,7 @@ type itemKey struct {
 	id    string
 }
 
-// openItem is an item of the answer, with what its events have told so far.
+// openItem is an item of the answer, with the data of its events so far.
 type openItem struct {
 	text     strings.Builder // of a message, or the arguments of a call
 	thoughts string          // the kind of events that its thoughts came in
@@ -75,9 +75,8 @@ func (a *answer) addText(o *openItem, piece string, isRefusal bool) error {
 	return a.passOn(d)
 }
 
-// addThought passes a piece of a thought on. A blank line stands between thoughts, and between
-// the parts of a summary. Servers that send a thought in two kinds of events send it twice: the
-// first kind counts.
+// addThought passes a piece of a thought on. Thoughts are separated by a blank line, and so are the parts of a
+// summary. Servers that send a thought in two kinds of events send it twice: the first kind counts.
 func (a *answer) addThought(o *openItem, kind string, summary int, piece string) error {
 	isNew := o.thoughts == ""
 	if isNew {
@@ -115,8 +114,8 @@ func (a *answer) addArguments(o *openItem, piece string) error {
 	return a.passOn(llm.Delta{ToolCalls: []llm.ToolCallDelta{{Index: o.call, Arguments: piece}}})
 }
 
-// endItem takes a whole item: it passes on what the events before did not bring, and notes
-// the item's place.
+// endItem handles a whole item: it passes on the parts that the events before did not bring, and notes the item's
+// place.
 func (a *answer) endItem(o *openItem, raw json.RawMessage) error {
 	var item outputItem
 	if json.Unmarshal(raw, &item) != nil {
@@ -181,8 +180,8 @@ func (a *answer) endThought(o *openItem, item outputItem) error {
 	return nil
 }
 
-// restOf returns the end of whole that was not told yet; "" if whole does not begin with what
-// was told.
+// restOf returns the end of whole that was not passed on yet; "" if whole does not begin with the text already
+// passed on.
 func restOf(whole, told string) string {
 	rest, ok := strings.CutPrefix(whole, told)
 	if !ok {

@@ -90,7 +90,7 @@ func (m *message) assistantItems() ([]inputItem, error) {
 type assistantTexts struct {
 	text  string
 	parts []any // a content that is a list, given out as a whole
-	fits  bool  // the lengths of the items are those of the text
+	fits  bool  // the lengths of the items add up to the text
 }
 
 func (t *assistantTexts) read(m *message) error {

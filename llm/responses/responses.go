@@ -1,11 +1,10 @@
-// Package responses asks servers of the Responses API: OpenAI, and servers that speak Open
-// Responses, for example LM Studio, vLLM, Ollama, llama.cpp and OpenRouter.
+// Package responses asks servers of the Responses API: OpenAI, and servers that speak Open Responses, for example
+// LM Studio, vLLM, Ollama, llama.cpp and OpenRouter.
 //
-// Requests come in the shape of the chat-completions API, as all requests do, and are
-// translated: request.go and input.go say how. The server keeps nothing (store: false): the
-// history is in the journal. Thoughts that the model wants to see again come back in the
-// assistant message's response_items, see items.go. How a server is asked and what its
-// failures mean is the endpoint's, as for every provider.
+// Requests come in the shape of the chat-completions API, as all requests do, and are translated: request.go and
+// input.go say how. The server keeps nothing (store: false): the history is in the journal. Thoughts that the
+// model wants to see again come back in the assistant message's response_items, see items.go. Package endpoint
+// sends the requests and interprets failures, as for every provider.
 package responses
 
 import (
@@ -35,29 +34,28 @@ type Config struct {
 	BaseURL string
 	// APIKey is sent as a bearer token; "" sends none. It never appears in errors.
 	APIKey string
-	// Model is asked where the request names none.
+	// Model is the default model, used if the request names none.
 	Model string
 	// Headers are sent along, and replace those that the client would send.
 	Headers []endpoint.Header
-	// Extra are members for every request body; those of the request win. A null takes
-	// a member out of the body.
+	// Extra are members for every request body; the request's own win. A null takes a member out of the body.
 	Extra map[string]json.RawMessage
-	// Prices are those of the models; nil leaves the cost unknown.
+	// Prices are the prices of the models; nil leaves the cost unknown.
 	Prices llm.Prices
-	// Timeout, MaxRetries, RetryWait and Transport are those of [endpoint.Options].
+	// Timeout, MaxRetries, RetryWait and Transport are as in [endpoint.Options].
 	Timeout    time.Duration
 	MaxRetries int
 	RetryWait  time.Duration
 	Transport  http.RoundTripper
 }
 
-// Settings are what a provider of this type has in the settings file.
+// Settings are the settings of a provider of this type.
 type Settings struct {
 	endpoint.Settings
 	BaseURL endpoint.URL `json:"base_url,omitempty" doc:"The address up to the version; https://api.openai.com/v1 where it is not given."`
 }
 
-// TakesImages reports whether all models of the server see images: those of OpenAI do.
+// TakesImages reports whether all models of the server see images: OpenAI's do.
 func (s Settings) TakesImages() bool { return s.BaseURL == "" || s.BaseURL.IsHost("api.openai.com") }
 
 // Provider is a client of one server. [New] or [Open] makes one; it is safe for
@@ -102,7 +100,7 @@ func New(config Config) (*Provider, error) {
 	return p, nil
 }
 
-// hint returns what to do about a refusal that only this API knows.
+// hint returns the remedy for a refusal that only this API has.
 func hint(_ int, code, message string) string {
 	switch {
 	case strings.Contains(code, "context_length"):
@@ -120,7 +118,7 @@ func hint(_ int, code, message string) string {
 // String names the provider: printing one shows no secret.
 func (p *Provider) String() string { return "openai-responses provider " + p.config.Name }
 
-// Secrets returns the key, and what of the headers and the address is secret.
+// Secrets returns the key, and the secret parts of the headers and the address.
 func (p *Provider) Secrets() []string { return p.client.Secrets() }
 
 // Chat asks the server. All errors are of type [*llm.Error].

@@ -92,8 +92,8 @@ func parseAnswer(item value.Value) (Answer, error) {
 	return a, nil
 }
 
-// checkTogether returns an error for members that cannot be those of one answer: its text is given once, and behind an error nothing
-// comes.
+// checkTogether returns an error for members that cannot belong to one answer: its text is given once, and nothing
+// comes after an error.
 func checkTogether(item value.Value) error {
 	textKey := ""
 	for _, key := range []string{"text", "json", "deltas"} {
@@ -115,7 +115,7 @@ func checkTogether(item value.Value) error {
 	return nil
 }
 
-// parseUsage reads what an answer has used.
+// parseUsage reads the usage of an answer.
 func parseUsage(v value.Value) (*llm.Usage, error) {
 	var u *llm.Usage
 	if err := checkMembers("", v, "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cost"); err != nil {

@@ -1,5 +1,6 @@
-// Package scripted has providers that need no model: one that answers from a
-// list, for tests, and one that repeats what it is told, for examples.
+// Package scripted has providers that need no model: one that answers from a list, for tests, and one that repeats
+// its prompt, for examples. For example, Texts("yes", "no") answers yes to the first request, no to the second,
+// and then fails.
 package scripted
 
 import (
@@ -23,10 +24,9 @@ type Answer struct {
 	Reasoning string
 	// FinishReason is stop or tool_calls unless it is given.
 	FinishReason string
-	// Usage is what the answer costs; nil reports none.
+	// Usage is the usage of the answer; nil reports none.
 	Usage *llm.Usage
-	// Deltas, where given, come before all of the above, one by one: for tests of
-	// streaming.
+	// Deltas, if given, come before all of the above, one by one: for tests of streaming.
 	Deltas []llm.Delta
 	// Error ends the answer after its Deltas.
 	Error *llm.Error
@@ -49,7 +49,7 @@ var _ llm.Provider = (*Provider)(nil)
 // New returns a provider with these answers. A request after the last is an error.
 func New(answers ...Answer) *Provider { return &Provider{answers: answers} }
 
-// Texts returns a provider whose answers are plain text.
+// Texts returns a provider with plain texts as answers.
 func Texts(texts ...string) *Provider {
 	answers := make([]Answer, len(texts))
 	for i, text := range texts {

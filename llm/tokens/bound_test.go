@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// TestCountStops: a counter whose context has ended counts no more than a piece of a text, whatever it is made of, and estimates the rest
-// by its length; before that, the numbers are those of a counter without a context.
+// TestCountStops: a counter with an ended context counts no more than a piece of any text, and estimates the rest
+// by its length; before that, the numbers are the same as without a context.
 func TestCountStops(t *testing.T) {
 	for name, text := range map[string]string{
 		"a long word":   strings.Repeat("longword", 10<<10),

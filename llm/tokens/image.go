@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// CountImage estimates what an image costs by its size, which is read from the
-// head of a data URL; elsewhere it is taken to be of 1024 x 1024 pixels.
+// CountImage estimates the tokens of an image by its size, which is read from the head of a data URL; any other
+// image is taken to be of 1024 x 1024 pixels.
 func (s scaled) CountImage(url, detail string) int {
 	width, height := dataURLSize(url)
 	if detail == "low" {
@@ -23,7 +23,7 @@ func (s scaled) CountImage(url, detail string) int {
 }
 
 const (
-	// unknownSize is the side of an image whose size cannot be seen.
+	// unknownSize is the side of an image of unknown size.
 	unknownSize = 1024
 	// lowDetail is the side that images of low detail are scaled to.
 	lowDetail = 512
@@ -85,8 +85,8 @@ var imageCosts = []struct {
 	{"gemini", geminiCost},
 }
 
-// Image estimates what an image of that size in pixels costs a model. Vendors
-// change how they count: it is for budgets, not for bills.
+// Image estimates the tokens of an image of that size in pixels for a model. Vendors change how they count: it is
+// for budgets, not for bills.
 func Image(model string, width, height int) int {
 	name, best := baseName(model), 0
 	for i, c := range imageCosts {

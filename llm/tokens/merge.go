@@ -51,8 +51,9 @@ func (c *stoppable) add(piece string) {
 	c.n += countMerged(piece)
 }
 
-// longPiece is how long a piece is, in bytes, that is merged as a whole. Words of people are shorter: what is longer, for example data
-// without a blank, is counted in parts, so that its time grows with its length alone; a cut costs a token at most.
+// longPiece is the length in bytes up to which a piece is merged as a whole. Words of people are shorter. A longer
+// piece, for example data without a blank, is counted in parts, so that its time grows with its length alone; a
+// cut costs a token at most.
 const longPiece = 64 << 10
 
 // addPiece adds a piece of any length.
@@ -68,10 +69,10 @@ func (c *stoppable) addPiece(piece string) {
 	c.add(piece)
 }
 
-// countMerged returns how many tokens a piece is. Each byte is one at first; then the two
-// neighbours whose token has the lowest rank are merged, of equal ones the leftmost, until none
-// are a token. For example "l o w e r" becomes "lo w er" and then "low er". A heap has the
-// pairs, so that a long piece, such as 100,000 times "a", takes no quadratic time.
+// countMerged returns how many tokens a piece is. Each byte is one at first; then the two neighbours that form the
+// token with the lowest rank are merged, of equal ones the leftmost, until no pair forms a token. For example "l o
+// w e r" becomes "lo w er" and then "low er". A heap has the pairs, so that a long piece, such as 100,000 times
+// "a", takes no quadratic time.
 func countMerged(piece string) int {
 	if rankOf(piece) != noRank {
 		return 1

@@ -1,6 +1,6 @@
-// Package tokens counts tokens as models do, offline: with the vocabulary that
-// OpenAI's models use, times a factor for the models of others, and with an
-// estimate of what images cost.
+// Package tokens counts tokens as models do, offline: with the vocabulary of OpenAI's models, times a factor for
+// the models of others, and with an estimate for images. For example, it counts 10 % more tokens for a Claude
+// model than for GPT.
 package tokens
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// factors are by how much the models of a family split text finer than o200k, by
-// the prefix of the model's name; the longest that fits counts. Only OpenAI
-// publishes its vocabulary: the others lie on the safe side of what was measured.
+// factors are by how much the models of a family split text finer than o200k, by the prefix of the model's name;
+// the longest that fits counts. Only OpenAI publishes its vocabulary: the others lie on the safe side of
+// measurements.
 var factors = []struct {
 	prefix string
 	factor float64

@@ -19,7 +19,7 @@ const (
 	buckets = 1 << 16
 	// tokenHead is how many bytes a token has before its text.
 	tokenHead = 4
-	// noRank is the rank of a text that is no token: higher than all.
+	// noRank is the rank of a text that is not a token: higher than all.
 	noRank = math.MaxUint32
 )
 
@@ -36,7 +36,7 @@ func rankOf(text string) uint32 {
 	return noRank
 }
 
-// offsetOf returns where in the table a bucket begins.
+// offsetOf returns the start of a bucket in the table.
 func offsetOf(bucket int) int {
 	entry := table[4*bucket : 4*bucket+4]
 	return int(entry[0]) | int(entry[1])<<8 | int(entry[2])<<16 | int(entry[3])<<24
