@@ -18,7 +18,7 @@ type Answer struct {
 	ToolCalls       []ToolCall `json:"tool_calls,omitempty"`
 	FinishReason    string     `json:"finish_reason,omitempty"`
 	Usage           Usage      `json:"usage"`
-	// Provider is the name of the provider that answered; "" where it has none.
+	// Provider is the name of the provider that answered; "" if it has none.
 	Provider string `json:"provider,omitempty"`
 	// Extra are the vendor's fields of the message. Of those that came in pieces,
 	// texts are joined and lists appended.
@@ -38,10 +38,9 @@ func (a *Answer) Refusal() string {
 	return text
 }
 
-// VendorMembers returns the members that the vendor wants back in the assistant message made
-// of this answer: Extra, and the thoughts before tool calls if the vendor has a member for
-// them. DeepSeek, for example, refuses the result of a tool whose call comes back without its
-// reasoning_content. The map is the caller's.
+// VendorMembers returns the members that the vendor wants back in the assistant message made of this answer:
+// Extra, and the thoughts before tool calls if the vendor has a member for them. DeepSeek, for example, refuses
+// the result of a tool if its call comes back without its reasoning_content. The map belongs to the caller.
 func (a *Answer) VendorMembers() map[string]json.RawMessage {
 	members := make(map[string]json.RawMessage, len(a.Extra)+1)
 	maps.Copy(members, a.Extra)
@@ -62,7 +61,7 @@ type ToolCall struct {
 	Extra     map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
-// Collect returns the deltas of a Chat as one answer. What came before an error is in it.
+// Collect returns the deltas of a Chat as one answer. Pieces before an error are in it.
 func Collect(deltas iter.Seq2[Delta, error]) (Answer, error) {
 	var b AnswerBuilder
 	for d, err := range deltas {
@@ -89,7 +88,7 @@ type AnswerBuilder struct {
 }
 
 type callBuilder struct {
-	call      ToolCall // without what is joined below
+	call      ToolCall // without the parts that are joined below
 	arguments strings.Builder
 	extra     fields
 }
@@ -138,7 +137,7 @@ func (b *AnswerBuilder) toolCall(index int) *callBuilder {
 	return c
 }
 
-// Answer returns what was joined so far.
+// Answer returns the pieces joined so far.
 func (b *AnswerBuilder) Answer() Answer {
 	a := Answer{
 		Text: b.text.String(), Reasoning: b.reasoning.String(), ReasoningMember: b.reasoningMember,

@@ -147,8 +147,7 @@ func stream(n int) iter.Seq2[llm.Delta, error] {
 	}
 }
 
-// Joining must not copy what is there for every piece: what it allocates in all is
-// a small multiple of what comes.
+// Joining must not copy the text so far for every piece: all its allocations are a small multiple of the pieces.
 func TestCollectIsLinear(t *testing.T) {
 	allocated := func(n int) uint64 {
 		var before, after runtime.MemStats

@@ -14,9 +14,9 @@ import (
 
 // Candidate is one provider of a [Chain]. Who configures the providers makes it; it is only data.
 type Candidate struct {
-	// Name is that of the provider in the configuration; "" where it has none.
+	// Name is the name of the provider in the configuration; "" if it has none.
 	Name string
-	// Model is what it asks where a request names no model; "" where that is not known.
+	// Model is its default model, used if a request names none; "" if that is not known.
 	Model    string
 	Provider Provider
 	// Tokens counts as that model does; nil leaves the counter to the caller.
@@ -25,7 +25,7 @@ type Candidate struct {
 	Images bool
 }
 
-// NameSeparator stands between the names of several providers in one text.
+// NameSeparator separates the names of several providers in one text.
 const NameSeparator = ","
 
 // ParseNames returns the names of providers in a text: main, or main,backup, which are asked in
@@ -39,22 +39,22 @@ func ParseNames(text string) (names []string) {
 	return names
 }
 
-// Chain is a provider that asks its candidates in order, until one answers. The next one is asked
-// when a candidate has failed after its own retries: its server is not reached, is silent for longer
-// than its timeout, refuses for load, quota or a key, or ends in the middle of its thoughts.
+// Chain is a provider that asks its candidates in order, until one answers. The next one is asked when a candidate
+// has failed after its own retries: its server is not reached, is silent for longer than its timeout, refuses for
+// load, quota or a key, or ends in the middle of its thoughts.
 //
-// Two kinds of failure are final. One is a failure after the first piece of text or of a tool call:
-// whoever reads the answer may have shown that already, unless Unheard says that they do not. The other is a request that the server
-// calls wrong (400, 413, 422): for example, [Error] with status 400 for messages that are too long.
+// Two kinds of failure are final. One is a failure after the first piece of text or of a tool call: the reader of
+// the answer may have shown that already, unless Unheard says that it has not. The other is a request that the
+// server calls wrong (400, 413, 422): for example, [Error] with status 400 for messages that are too long.
 //
 // It is safe for concurrent use once its fields are set.
 type Chain struct {
 	Candidates []Candidate
-	// Failed is told of each candidate that failed, before the next one is asked; nil tells
-	// nobody.
+	// Failed is called for each candidate that failed, before the next one is asked; it may be nil.
 	Failed func(failed, next *Candidate, err error)
-	// Unheard is set if no user reads the answer while it comes, for example that of a slot. Then it is passed on once it is whole,
-	// unless the candidate is the last one, and another one is asked if it breaks off in the middle.
+	// Unheard is set if no user reads the answer while it comes, for example the answer for a slot. Then it is
+	// passed on once it is whole, unless the candidate is the last one, and another one is asked if it breaks off
+	// in the middle.
 	Unheard bool
 }
 
@@ -65,8 +65,8 @@ func (c *Chain) TakesImages() bool {
 	return !slices.ContainsFunc(c.Candidates, func(one Candidate) bool { return !one.Images })
 }
 
-// Chat yields the answer of the first candidate that gives one, with its name. The error of several
-// that failed names each of them; that of a single candidate is its own.
+// Chat yields the answer of the first candidate that gives one, with its name. The error of several failed
+// candidates names each of them; a single candidate's error is its own.
 func (c *Chain) Chat(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		var failures []error
@@ -97,8 +97,7 @@ func (c *Chain) Chat(ctx context.Context, req *Request) iter.Seq2[Delta, error] 
 type attempt struct {
 	candidate *Candidate
 	yield     func(Delta, error) bool
-	// holds: what comes before the first piece of the answer is held back, because another
-	// candidate may follow.
+	// holds: pieces before the first piece of the answer are held back, because another candidate may follow.
 	holds bool
 	// isUnheard: the answer is held back as a whole.
 	isUnheard bool
@@ -143,14 +142,14 @@ func (t *attempt) isFinal(ctx context.Context, err error) bool {
 	return false
 }
 
-// fail passes an error on, after what was held back.
+// fail passes an error on, after the pieces held back.
 func (t *attempt) fail(err error) {
 	if t.passHeld() {
 		t.yield(Delta{}, err)
 	}
 }
 
-// passHeld passes on what was held back, and reports whether the reader wants more.
+// passHeld passes on the pieces held back, and reports whether the reader wants more.
 func (t *attempt) passHeld() bool {
 	held := t.held
 	t.held = nil

@@ -128,7 +128,7 @@ func TestChainFails(t *testing.T) {
 	}
 }
 
-// TestChainStopped: once the reader has left, or the time of the request is over, nobody else is asked.
+// TestChainStopped: once the reader has left, or the time of the request is over, no other candidate is asked.
 func TestChainStopped(t *testing.T) {
 	backup := scripted.Texts("backup")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,8 +12,8 @@ type Places chan struct{}
 // NewPlaces returns places for n requests at once.
 func NewPlaces(n int) Places { return make(Places, n) }
 
-// Limit returns a provider whose chats wait for a place. What else it can do, it can as
-// before; embeddings do not wait.
+// Limit returns a provider with chats that wait for a place. Its other abilities stay as they are; embeddings do
+// not wait.
 func Limit(p Provider, places Places) Provider {
 	l := limited{p, places}
 	if e, ok := p.(EmbeddingProvider); ok {
@@ -22,7 +22,7 @@ func Limit(p Provider, places Places) Provider {
 	return l
 }
 
-// limited is a [Provider] whose chats wait for a place.
+// limited is a [Provider] with chats that wait for a place.
 type limited struct {
 	Provider
 	places Places
@@ -46,7 +46,7 @@ func (l limited) Chat(ctx context.Context, r *Request) iter.Seq2[Delta, error] {
 	}
 }
 
-// Secrets returns those of the provider.
+// Secrets returns the provider's secrets.
 func (l limited) Secrets() []string {
 	if holder, ok := l.Provider.(SecretHolder); ok {
 		return holder.Secrets()

@@ -12,8 +12,7 @@ type Counter interface {
 	Count(text string) int
 }
 
-// ImageCounter is a [Counter] that knows what images cost its model, and is as safe for
-// concurrent use.
+// ImageCounter is a [Counter] that knows the tokens of images for its model, and is as safe for concurrent use.
 type ImageCounter interface {
 	Counter
 	// CountImage returns the number of tokens of an image by its address, which may be a
@@ -40,17 +39,16 @@ const (
 	// MessageOverhead is how many tokens a chat message costs beyond its text, by
 	// the usual estimate for chat formats.
 	MessageOverhead = 4
-	// ImageTokens is what an image is taken to cost where the counter is not an
-	// [ImageCounter]: the most that usual vendors take for one of ordinary size.
+	// ImageTokens are the tokens of an image if the counter is not an [ImageCounter]: the most that usual vendors
+	// charge for one of ordinary size.
 	ImageTokens = 1600
 )
 
-// maxPart is how many bytes are counted of a part of a message that is neither a
-// text nor an image: audio, a file. What its data costs only the vendor knows.
+// maxPart is how many bytes are counted of a part of a message that is neither a text nor an image: audio, a file.
+// Only the vendor knows the tokens of its data.
 const maxPart = 4096
 
-// RequestTokens estimates what a request costs, in tokens: its messages, and its tools
-// as they are.
+// RequestTokens estimates the tokens of a request: its messages, and its tools as they are.
 func RequestTokens(counter Counter, req *Request) int {
 	n := 0
 	for _, m := range req.Messages {
@@ -62,9 +60,9 @@ func RequestTokens(counter Counter, req *Request) int {
 	return n
 }
 
-// MessageTokens estimates what a chat message costs: [MessageOverhead] and all its
-// members but the role, names, tool calls and reasoning among them, with images as
-// images. Anything that is not a message object costs its text.
+// MessageTokens estimates the tokens of a chat message: [MessageOverhead] and all its members but the role, names,
+// tool calls and reasoning among them, with images as images. Anything that is not a message object costs its
+// text.
 func MessageTokens(counter Counter, message Message) int {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(message, &members) != nil {
@@ -93,11 +91,11 @@ func MessageTokens(counter Counter, message Message) int {
 	return n
 }
 
-// bytesPerSealedToken is how many bytes of encrypted thoughts stand for a token of them: base64
-// of some four bytes and what encrypting adds. Counted as text they would cost four times that.
+// bytesPerSealedToken is how many bytes of encrypted thoughts count as one token of them: base64 of some four
+// bytes and the overhead of encryption. Counted as text they would cost four times that.
 const bytesPerSealedToken = 6
 
-// itemTokens estimates what an item of response_items costs.
+// itemTokens estimates the tokens of an item of response_items.
 func itemTokens(counter Counter, raw json.RawMessage) int {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {

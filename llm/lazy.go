@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// Lazy returns a provider that open makes when it is first asked: a run that asks no model
-// needs no key. An error of open is that of every request.
+// Lazy returns a provider that open makes when it is first asked: a run that asks no model needs no key. An error
+// of open is the error of every request.
 func Lazy(open func() (Provider, error)) Provider { return &lazyProvider{sync.OnceValues(open)} }
 
 type lazyProvider struct{ open func() (Provider, error) }
 
-// Secrets returns those of the provider, where it can be made.
+// Secrets returns the secrets of the provider, if it can be made.
 func (p *lazyProvider) Secrets() []string {
 	provider, err := p.open()
 	if holder, ok := provider.(SecretHolder); ok && err == nil {

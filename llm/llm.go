@@ -1,5 +1,5 @@
-// Package llm is the contract of a model provider. It knows no provider: those
-// are in the folders below, and every one of them passes llmtest.
+// Package llm is the contract of a model provider. It knows no provider: for example, the providers for OpenAI's
+// and Anthropic's servers are in the folders openai and anthropic below, and every one of them passes llmtest.
 package llm
 
 import (
@@ -15,18 +15,17 @@ import (
 
 // Provider answers chat requests.
 //
-// Chat yields the pieces of one answer as they arrive. An error ends the
-// sequence; what was yielded before it stays valid. A sequence that ends
-// without an error is a complete answer. Breaking out of the loop, or ending
-// ctx, closes the request. Errors are of type [*Error] wherever the server gave a
-// reason. The program makes a Provider when something first asks it and keeps it
+// Chat yields the pieces of one answer as they arrive. An error ends the sequence; pieces yielded before it stay
+// valid. A sequence that ends without an error is a complete answer. Breaking out of the loop, or ending ctx,
+// closes the request. Errors are of type [*Error] whenever the server gave a reason. The program makes a Provider
+// when something first asks it and keeps it until it ends; a Provider is safe for concurrent use.
 // until it ends; a Provider is safe for concurrent use.
 type Provider interface {
 	Chat(ctx context.Context, req *Request) iter.Seq2[Delta, error]
 }
 
-// Settings are what every provider has in the settings file, under llm.providers. The
-// settings of a type of provider embed them and add their own.
+// Settings are the common settings of every provider, under llm.providers in the settings file. The settings of a
+// type of provider embed them and add their own.
 type Settings struct {
 	Name   string `json:"name" min:"1" doc:"What flows, --llm and the settings call this provider."`
 	Type   string `json:"type,omitempty" doc:"What kind of server it is."`
@@ -70,8 +69,8 @@ type SecretHolder interface {
 	Secrets() []string
 }
 
-// Embedder turns texts into vectors that point the same way where the texts mean the
-// same. It is safe for concurrent use.
+// Embedder turns texts into vectors that point the same way if the texts mean the same. It is safe for concurrent
+// use.
 type Embedder interface {
 	// Model names the model, and whatever else tells its vectors from others.
 	Model() string
@@ -80,8 +79,7 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// EmbeddingProvider is a [Provider] whose server has models for embeddings, and as safe for
-// concurrent use.
+// EmbeddingProvider is a [Provider] with models for embeddings on its server, and as safe for concurrent use.
 type EmbeddingProvider interface {
 	Provider
 	// Embedder returns an embedder of a model. The model is asked for vectors of that
@@ -89,9 +87,9 @@ type EmbeddingProvider interface {
 	Embedder(model string, dimensions int) Embedder
 }
 
-// Request is one chat request in the shape of the OpenAI chat-completions API.
-// What other vendors need beyond it travels in Extra and inside the messages. A call
-// makes one for each answer that it wants; a Provider only reads it.
+// Request is one chat request in the shape of the OpenAI chat-completions API. Members that other vendors need
+// beyond it travel in Extra and inside the messages. A call makes one for each answer that it wants; a Provider
+// only reads it.
 type Request struct {
 	// Model is the vendor's name of the model; "" leaves the choice to the
 	// provider's setting.
@@ -99,15 +97,14 @@ type Request struct {
 	// Messages are the objects of the conversation, oldest first: {role, content,
 	// ...}. They are passed on as they are, with every key they have.
 	Messages []Message
-	// Temperature, where given, is 0 to 2.
+	// Temperature, if given, is 0 to 2.
 	Temperature *float64
 	// MaxTokens bounds the answer; 0 leaves it to the vendor.
 	MaxTokens int
 	// Tools are tool definitions: {type: function, function: {name, description,
 	// parameters}}.
 	Tools []json.RawMessage
-	// ResponseSchema, where given, is a JSON Schema that the answer's text must
-	// fit.
+	// ResponseSchema, if given, is a JSON Schema that the answer's text must fit.
 	ResponseSchema json.RawMessage
 	// Extra are further members of the request body. They win over the fields
 	// above; a null takes a member out.
@@ -177,19 +174,18 @@ type ToolCallDelta struct {
 	Extra map[string]json.RawMessage
 }
 
-// Usage counts tokens as the vendor bills them. The zero value stands for a vendor that
-// does not count.
+// Usage counts tokens as the vendor bills them. The zero value means that the vendor does not count.
 type Usage struct {
 	InputTokens  int `json:"input_tokens"`
 	OutputTokens int `json:"output_tokens"`
 	// CachedTokens is the part of InputTokens that came from the vendor's prompt
 	// cache.
 	CachedTokens int `json:"cached_tokens,omitempty"`
-	// CacheWriteTokens is the part of InputTokens that was put into the vendor's prompt
-	// cache, where the vendor bills that.
+	// CacheWriteTokens is the part of InputTokens that was put into the vendor's prompt cache, if the vendor bills
+	// that.
 	CacheWriteTokens int `json:"cache_write_tokens,omitempty"`
-	// Cost is what the answer cost by the [Prices] of its provider, else by the vendor's
-	// own word; 0 where neither is known.
+	// Cost is the cost of the answer by the [Prices] of its provider, else by the vendor's own report; 0 if
+	// neither is known.
 	Cost float64 `json:"cost,omitempty"`
 }
 
@@ -221,7 +217,7 @@ func (u Usage) Total() int { return u.InputTokens + u.OutputTokens }
 type Error struct {
 	// Provider is the provider's name in the configuration.
 	Provider string
-	// Status is the HTTP status, or 0 where there was none.
+	// Status is the HTTP status, or 0 if there was none.
 	Status int
 	// Message is the vendor's own message, cut to a readable length.
 	Message string
@@ -233,14 +229,14 @@ type Error struct {
 	// Exhausted reports that the account has no credit left, whatever the status: another provider
 	// may answer the same request.
 	Exhausted bool
-	// RetryAfter is how long the vendor asked to wait; 0 where it did not say.
+	// RetryAfter is how long the vendor asked to wait; 0 if it did not say.
 	RetryAfter time.Duration
-	// Hint is what the user can do about it; "" where that is not known.
+	// Hint is the remedy for the user; "" if none is known.
 	Hint string
 	// Err is the error below, if there is one.
 	Err error
 
-	chinese string // Message in Chinese, where it is not the vendor's
+	chinese string // Message in Chinese, unless it is the vendor's
 }
 
 // WithMessage returns the error with a message of this program, in the built-in languages.
@@ -258,7 +254,7 @@ func (e *Error) MessageText() wording.Text {
 	return wording.Of(e.Message)
 }
 
-// ChangeMessage changes the message in every language, for example to mask what it holds of secrets.
+// ChangeMessage changes the message in every language, for example to mask secrets in it.
 func (e *Error) ChangeMessage(change func(text string) string) {
 	e.Message = change(e.Message)
 	if e.chinese != "" {
@@ -266,7 +262,7 @@ func (e *Error) ChangeMessage(change func(text string) string) {
 	}
 }
 
-// In returns what [Error.Error] does, in a language.
+// In is [Error.Error] in a language.
 func (e *Error) In(language string) string {
 	if !wording.IsChinese(language) {
 		return e.Error()

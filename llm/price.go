@@ -23,10 +23,10 @@ type Price struct {
 	CacheWrite  *float64 `json:"cache_write,omitempty" min:"0" doc:"A million tokens put into that cache; as input where it is not given."`
 }
 
-// Prices are those of the models of a provider.
+// Prices are the prices of a provider's models.
 type Prices []Price
 
-// Cost returns what an answer of a model cost; ok is false where the model has no price.
+// Cost returns the cost of an answer of a model; ok is false if the model has no price.
 func (p Prices) Cost(model string, u Usage) (cost float64, ok bool) {
 	price := p.find(model)
 	if price == nil {
@@ -44,7 +44,7 @@ func (p Prices) Cost(model string, u Usage) (cost float64, ok bool) {
 	return roundCost(sum / 1_000_000), true
 }
 
-// find returns the price of a model, else that of all others; nil where there is neither.
+// find returns the price of a model, else the price of all others; nil if there is neither.
 func (p Prices) find(model string) (price *Price) {
 	for i := range p {
 		if p[i].Model == model {

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds what is believed of a server's wish to wait.
+// maxRetryAfter bounds a server's wish to wait.
 const maxRetryAfter = 24 * time.Hour
 
-// RetryAfter returns how long a server wants to be left alone: retry-after-ms, or
-// Retry-After in seconds or as a date, which counts from the server's own clock
-// where it tells that. 0 where the server did not say.
+// RetryAfter returns how long a server asks to wait: retry-after-ms, or Retry-After in seconds or as a date, which
+// counts from the server's own clock if it sends that. It returns 0 if the server did not say.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return boundWait(ms / 1000)

@@ -8,16 +8,16 @@ import (
 // TruncationMarker ends a text that [TruncateTokens] has cut.
 const TruncationMarker = " […]"
 
-// WholeKeeper is a [Counter] that knows texts of which no half may stay at a cut: the secrets of a run, which are masked
-// where they are whole. It is as safe for concurrent use.
+// WholeKeeper is a [Counter] that knows texts that must not be cut in half, because they are masked only as a
+// whole: the secrets of a run. It is as safe for concurrent use.
 type WholeKeeper interface {
 	Counter
-	// KeepWhole returns end, or less where a cut there would leave a part of such a text.
+	// KeepWhole returns end, or less if a cut there would leave a part of such a text.
 	KeepWhole(text string, end int) int
 }
 
-// CutAt returns the offset at which a text is cut that should be cut at end: there, or before
-// what the counter keeps whole.
+// CutAt returns the offset at which a text is cut that should be cut at end: there, or before a text that the
+// counter keeps whole.
 func CutAt(tokens Counter, text string, end int) int {
 	if keeper, ok := tokens.(WholeKeeper); ok {
 		return keeper.KeepWhole(text, end)
@@ -39,8 +39,8 @@ func TruncateTokens(text string, budget int, tokens Counter) (string, int) {
 	for i, end := range ends {
 		ends[i] = CutAt(tokens, text, end)
 	}
-	// Counts may fall a little where text grows, for tokens merge; sort.Search finds
-	// a boundary all the same, and the loop makes sure of it.
+	// Counts may fall a little as text grows, because tokens merge; sort.Search finds a boundary all the same, and
+	// the loop makes sure of it.
 	n := sort.Search(len(ends), func(i int) bool {
 		return tokens.Count(text[:ends[i]]+marker) > budget
 	})
