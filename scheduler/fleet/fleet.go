@@ -1,13 +1,13 @@
-// Package fleet knows the processes that carry runs out: servers and workers. Each keeps a record of
-// itself in the store that all of them share, so that any process can list them and tell why a run
-// waits. For example, a run of the queue gpu waits because the only worker of that queue was killed.
+// Package fleet knows the processes that carry runs out: servers and workers. Each keeps a record of itself in the
+// store that all of them share, so that any process can list them and say why a run waits. For example, a run of
+// the queue gpu waits because the only worker of that queue was killed.
 //
 // The life of a record:
 //
 //  1. [Join] makes a [Member] when the process begins to take runs.
 //  2. [Member.Keep] writes it to the [Registry], now and every [BeatInterval], as long as the process lives.
-//  3. [Member.Stopping] marks a process that takes no more runs and waits for those at work.
-//  4. The stop of Keep removes it. That of a process that was killed stays, and counts as [Lost] after
+//  3. [Member.Stopping] marks a process that takes no more runs and waits for its current ones.
+//  4. The stop of Keep removes it. The record of a process that was killed stays, and counts as [Lost] after
 //     [LostAfter] without a beat, until the registry drops it after [ForgetAfter].
 package fleet
 
@@ -47,7 +47,7 @@ const (
 	RunWorker Kind = "worker"
 )
 
-// State is how a process stands.
+// State is the state of a process.
 type State string
 
 // The states. A process in state Stopping takes no more runs.
@@ -124,9 +124,9 @@ func Versions(workers []*Worker) (all []string) {
 
 // Registry keeps the records that processes share. A store implements it; it is safe for concurrent use.
 type Registry interface {
-	// PutWorker writes a record. The time of its beat is that of the registry's clock.
+	// PutWorker writes a record. The time of its beat is taken from the registry's clock.
 	PutWorker(ctx context.Context, w *Worker) error
-	// RemoveWorker deletes a record. One that is not there is no error.
+	// RemoveWorker deletes a record. It is not an error if the record does not exist.
 	RemoveWorker(ctx context.Context, id string) error
 	// Workers lists the records by host, then by age. Those without a beat for [LostAfter] are [Lost].
 	Workers(ctx context.Context) ([]*Worker, error)
@@ -152,7 +152,7 @@ const (
 // record before it is written, for example with the slots that are used.
 func Join(w Worker, fill func(*Worker)) *Member {
 	w.ID, w.PID, w.State, w.Since = strings.ToLower(rand.Text()), os.Getpid(), Working, time.Now()
-	w.Host, _ = os.Hostname() // "" where the machine has no name
+	w.Host, _ = os.Hostname() // "" if the machine has no name
 	return &Member{fill: fill, wake: make(chan struct{}, 1), worker: w, left: map[string]Left{}}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/fleet"
 )
 
-// The versions of a fleet are those of the processes that are there.
+// The versions of a fleet are the versions of its present processes.
 func TestVersions(t *testing.T) {
 	got := fleet.Versions([]*fleet.Worker{
 		{Version: "v2", State: fleet.Working}, {Version: "v1", State: fleet.Stopping}, {Version: "v2", State: fleet.Working}, {Version: "v0", State: fleet.Lost},

@@ -23,13 +23,13 @@ import (
 // startTimeout is how long the program may take to start.
 const startTimeout = 30 * time.Second
 
-// Options say which program a [Client] starts, and with what.
+// Options describe the program that a [Client] starts.
 type Options struct {
 	// Program is the setting temporal.program; "" lets [Find] look for it.
 	Program string
-	// Settings are those that the program opens with; their Version is that of this program.
+	// Settings are sent to the program when it opens; their Version is this program's.
 	Settings Settings
-	// Log gets what the program writes to standard error.
+	// Log gets the standard error of the program.
 	Log io.Writer
 }
 
@@ -38,7 +38,7 @@ type Options struct {
 type Client struct {
 	options Options
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	plugin *plugin.Client
 	conn   *grpc.ClientConn
 	leave  context.CancelFunc // ends the request that keeps the program open
@@ -215,7 +215,7 @@ func send(ctx context.Context, conn *grpc.ClientConn, r request) (*replies, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := stream.SendMsg(&envelope{Value: text}); err != nil && !errors.Is(err, io.EOF) { // what an EOF means, next tells
+	if err := stream.SendMsg(&envelope{Value: text}); err != nil && !errors.Is(err, io.EOF) { // next reports the reason of an EOF
 		return nil, err
 	}
 	return &replies{stream}, stream.CloseSend()

@@ -1,6 +1,5 @@
-// Package remote lets a second program carry out the runs that go to other machines. What
-// only they need, the SDK of Temporal, is linked into that program, scheduler-temporal, and not
-// into scheduler.
+// Package remote lets a second program carry out the runs that go to other machines. Only that program,
+// scheduler-temporal, is linked with the SDK of Temporal; scheduler is not.
 //
 // The life of a [Client], which is the [service.Remote] of the first program:
 //
@@ -12,10 +11,9 @@
 //  4. A program that died is started again by the next request. It ends with Close, and by
 //     itself if the first program dies.
 //
-// Both programs are of one version, so the messages are JSON of Go types, in one method of
-// gRPC: for example {"method":"wake","id":"01a2"} and back {"done":true}. [Serve] is the side
-// of the second program. A worker is not started here: [HandOver] gives the whole process over
-// to the second program.
+// Both programs are of one version, so the messages are JSON of Go types, in one method of gRPC: for example
+// {"method":"wake","id":"01a2"} and back {"done":true}. [Serve] is the side of the second program. A worker is not
+// started here: [HandOver] gives the whole process over to the second program.
 package remote
 
 import (

@@ -12,12 +12,12 @@ import (
 
 // Settings are those with which the second program opens its connection.
 type Settings struct {
-	// Version is that of the first program: it must be that of the second.
+	// Version is the version of the first program: the second must have the same.
 	Version string `json:"version"`
 	// Config is the settings file, "" for none; StateDir the state directory.
 	Config   string `json:"config,omitempty"`
 	StateDir string `json:"state_dir,omitempty"`
-	// On is where runs are carried out: temporal://HOST:PORT.
+	// On is the address of the service that carries runs out: temporal://HOST:PORT.
 	On string `json:"on"`
 }
 
@@ -31,7 +31,7 @@ const (
 	methodCheck  = "check"
 )
 
-// request is what the first program asks; Method tells which members it has.
+// request is a request of the first program; Method decides which members it has.
 type request struct {
 	Method   string             `json:"method"`
 	Settings *Settings          `json:"settings,omitempty"`
@@ -116,8 +116,8 @@ func errVersion(program, theirs, ours string) error {
 		WithHint("install both from one release, or name the right one with the setting temporal.program")
 }
 
-// CheckVersion returns an error if the program that hands over, whose version is given with
-// [VersionFlag], is not of the version ours. "" is given by nobody but a person, and fits.
+// CheckVersion returns an error if the program that hands over, whose version is given with [VersionFlag], has
+// another version than ours. "" fits: a person started the program.
 func CheckVersion(given, ours string) error {
 	if given == "" || given == ours {
 		return nil
@@ -125,8 +125,8 @@ func CheckVersion(given, ours string) error {
 	return errVersion(Program, ours, given)
 }
 
-// errOtherSide is what a side of the plugin returns that is asked to be the other one.
+// errOtherSide is returned by a side of the plugin that is asked to be the other one.
 var errOtherSide = wording.Errorf("one program asks, the other serves")
 
-// errEnded is the error of a request whose program has died.
+// errEnded is the error of a request to a program that has died.
 var errEnded = wording.Errorf("the program ended")

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fake is what the second program serves: it tells what it was asked.
+// fake is served by the second program: it returns the requests that it got.
 type fake struct{ settings Settings }
 
 func (f fake) Start(_ context.Context, run service.RemoteRun) error {

@@ -18,8 +18,8 @@ import (
 // Opener connects to the other machines. Its remote is used until the process ends.
 type Opener func(ctx context.Context, s Settings) (service.Remote, error)
 
-// Serve lets a [Client] ask the remote that open returns, and ends the process with the
-// client. version is that of this program; a client of another one is refused.
+// Serve lets a [Client] ask the remote that open returns, and ends the process with the client. version is the
+// version of this program; a client of another one is refused.
 func Serve(version string, open Opener) {
 	s := &server{version: version, open: open, exit: func() { os.Exit(0) }}
 	plugin.Serve(&plugin.ServeConfig{
@@ -83,7 +83,7 @@ func (s *server) serve(stream grpc.ServerStream) error {
 // serveOpen connects to the other machines, and stays until the client leaves.
 func (s *server) serveOpen(ctx context.Context, r *request, out *sender) error {
 	first := reply{Version: s.version}
-	if r.Settings.Version == s.version { // else the client says what is wrong
+	if r.Settings.Version == s.version { // else the client reports the difference
 		opened, err := s.open(context.WithoutCancel(ctx), *r.Settings)
 		first.Error = failureOf(err)
 		s.mu.Lock()
@@ -98,7 +98,7 @@ func (s *server) serveOpen(ctx context.Context, r *request, out *sender) error {
 	return nil
 }
 
-// answer does what a request asks.
+// answer carries out a request.
 func (s *server) answer(ctx context.Context, r *request, out *sender) (end reply, err error) {
 	s.mu.Lock()
 	remote := s.remote

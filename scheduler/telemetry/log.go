@@ -11,7 +11,7 @@ import (
 // maxLogged bounds the message of a failed run in the log, in bytes: the journal has all of it.
 const maxLogged = 500
 
-// logFailure logs that a run has failed: which, at which step, and where that is in the flow.
+// logFailure logs that a run has failed: its id, the step, and the step's place in the flow.
 func (o *Observer) logFailure(run Run, failure *journal.ErrorInfo) {
 	message := failure.Message
 	if len(message) > maxLogged {
@@ -41,7 +41,7 @@ func (h tracingHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs returns a handler whose records have attributes.
+// WithAttrs returns a handler that adds the attributes to its records.
 func (h tracingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return tracingHandler{h.Handler.WithAttrs(attrs)}
 }

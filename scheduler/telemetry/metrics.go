@@ -10,10 +10,10 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Run is what an [Observer] has to know of a run. Its caller makes it for each event.
+// Run holds an [Observer]'s data about a run. Its caller makes it for each event.
 type Run struct {
 	ID, Flow, StartedBy string
-	// State is what the events so far add up to, the one that is observed included.
+	// State is the sum of the events so far, the observed one included.
 	State *journal.RunState
 }
 
@@ -69,7 +69,7 @@ func newMetrics(registry *prometheus.Registry, version string, operationOf func(
 	return m
 }
 
-// observe counts an event; fresh is what it adds to the usage of the run.
+// observe counts an event; fresh is its addition to the usage of the run.
 func (m *metrics) observe(run Run, e *journal.Event, fresh llm.Usage) {
 	if e.Step == "" {
 		m.observeFlow(run, e)
@@ -94,7 +94,7 @@ func (m *metrics) observe(run Run, e *journal.Event, fresh llm.Usage) {
 	m.modelSeconds.WithLabelValues(provider, model, m.operationOf(call)).Observe(seconds)
 }
 
-// observeFlow counts what ends the run in this process.
+// observeFlow counts the event that ends the run in this process.
 func (m *metrics) observeFlow(run Run, e *journal.Event) {
 	state := journal.RunRunning.After(e.Type)
 	if state == journal.RunRunning {
@@ -160,7 +160,7 @@ type queueCollector struct {
 	slots func() (used, all map[string]float64)
 }
 
-// The metrics of queues. Those of the store are the same in every process that shares it.
+// The metrics of queues. The store's are the same in every process that shares it.
 var (
 	queuedRuns   = newQueueMetric("scheduler_queued_runs", "Runs of the store that wait for a process of their queue.")
 	queueSeconds = newQueueMetric("scheduler_queue_oldest_seconds", "How long the oldest of them has waited; 0 where none does.")

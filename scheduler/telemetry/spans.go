@@ -58,8 +58,8 @@ type stepSpan struct {
 	call string
 }
 
-// freshUsage returns what was added to the usage of the run since the last event. What earlier
-// processes spent is no part of it.
+// freshUsage returns the addition to the usage of the run since the last event. Usage in earlier processes is not
+// part of it.
 func (r *runTrace) freshUsage(total llm.Usage) llm.Usage {
 	fresh := total.Minus(r.counted)
 	if !r.hasCounted {
@@ -113,7 +113,7 @@ func traceID(run string) oteltrace.TraceID {
 	return oteltrace.TraceID(sum[:16])
 }
 
-// startStep starts the span of a step below that of what it runs in.
+// startStep starts the span of a step below the span of the step or run around it.
 func (r *runTrace) startStep(path string, e *journal.Event) {
 	if open := r.steps[path]; open != nil { // a further attempt
 		return
@@ -131,7 +131,7 @@ func (r *runTrace) startStep(path string, e *journal.Event) {
 	r.steps[path] = &stepSpan{span, ctx, call}
 }
 
-// endStep ends the span of a step, and those of what it ran inside itself.
+// endStep ends the span of a step, and the spans of steps that it ran inside itself.
 func (r *runTrace) endStep(path string, e *journal.Event) {
 	open := r.steps[path]
 	if open == nil {
@@ -145,7 +145,7 @@ func (r *runTrace) endStep(path string, e *journal.Event) {
 	open.span.End(oteltrace.WithTimestamp(e.Time))
 }
 
-// endInner ends the spans of what a step runs inside itself.
+// endInner ends the spans of steps that a step runs inside itself.
 func (r *runTrace) endInner(path string, at time.Time) {
 	for inner, s := range r.steps {
 		if strings.HasPrefix(inner, path+"/") || strings.HasPrefix(inner, path+"[") {
@@ -165,7 +165,7 @@ func (r *runTrace) endRoot(e *journal.Event) {
 	r.end(e.Time)
 }
 
-// end ends what is open. It may be called twice.
+// end ends all open spans. It may be called twice.
 func (r *runTrace) end(at time.Time) {
 	if r.root == nil {
 		return
@@ -177,7 +177,7 @@ func (r *runTrace) end(at time.Time) {
 	r.root.End(oteltrace.WithTimestamp(at))
 }
 
-// addModel sets what is known of the model that a step asked.
+// addModel sets the attributes of the model that a step asked.
 func (r *runTrace) addModel(open *stepSpan, path string, data *journal.Data) {
 	if data.LLM == nil {
 		return
@@ -193,8 +193,8 @@ func usageAttributes(u llm.Usage) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.GenAIUsageInputTokensKey.Int(u.InputTokens), semconv.GenAIUsageOutputTokensKey.Int(u.OutputTokens)}
 }
 
-// setError sets the status of a span from the error that it ended with; nil changes nothing.
-// The message stays out: it may quote what a user wrote.
+// setError sets the status of a span from its error; nil changes nothing. The message stays out: it may quote a
+// user's text.
 func setError(span oteltrace.Span, e *journal.ErrorInfo) {
 	if e == nil {
 		return
@@ -222,8 +222,7 @@ func (r *runTrace) addContent(path string, key attribute.Key, content *value.Val
 	}
 }
 
-// addContentTo sets an attribute to a value as JSON, where the settings allow it. Events have
-// no secrets in them.
+// addContentTo sets an attribute to a value as JSON, if the settings allow it. Events have no secrets in them.
 func (r *runTrace) addContentTo(open *stepSpan, key attribute.Key, content *value.Value) {
 	if !r.content || content == nil {
 		return
@@ -271,8 +270,8 @@ func (idGenerator) NewSpanID(context.Context, oteltrace.TraceID) (id oteltrace.S
 	return id
 }
 
-// tracesURL returns the address that spans are sent to: that of the endpoint, with the path
-// of the protocol where it has none.
+// tracesURL returns the address that spans are sent to: the endpoint, with the path of the protocol if it has
+// none.
 func tracesURL(endpoint string) (string, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {

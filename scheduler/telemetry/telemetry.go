@@ -1,11 +1,11 @@
-// Package telemetry makes metrics and traces of the events of runs. It is the only door of
-// Prometheus and OpenTelemetry; the engine knows neither. An [Observer] hears every event of
-// the runs that a process carries out ([Observer.ObserveEvent]) and answers GET /metrics.
+// Package telemetry makes metrics and traces from the events of runs. It is the only package that imports
+// Prometheus and OpenTelemetry; the engine knows neither. An [Observer] receives every event of the runs that a
+// process carries out ([Observer.ObserveEvent]) and answers GET /metrics. For example, a failed step becomes a
+// span with an error.
 //
-// The spans of a run have the same trace id in every process that was at it, a hash of the
-// run's id ([TraceID]), so that the parts of a resumed run join. Names and attributes of model
-// calls are those of the semantic conventions for generative AI, version 1.41 (they are in
-// development there). Metrics have no label that names a user or a run.
+// The spans of a run have the same trace id in every process that ran it, a hash of the run's id ([TraceID]), so
+// that the parts of a resumed run join. Names and attributes of model calls follow the semantic conventions for
+// generative AI, version 1.41 (they are in development there). Metrics have no label that names a user or a run.
 package telemetry
 
 import (
@@ -30,11 +30,11 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Options are what an [Observer] is made of. The zero value counts and sends nothing.
+// Options are the settings of an [Observer]. The zero value counts and sends nothing.
 type Options struct {
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Traces say where spans go.
+	// Traces is the destination of spans.
 	Traces Traces
 	// OperationOf returns the name that the semantic conventions for generative AI have for the work of a call, "" for a step
 	// like any other; nil has none.
@@ -49,7 +49,7 @@ type Traces struct {
 	Endpoint string
 	// Headers go with every request. They may hold keys.
 	Headers map[string]string
-	// Content lets spans have the inputs and outputs of steps, which hold what users wrote.
+	// Content lets spans have the inputs and outputs of steps, which hold users' texts.
 	Content bool
 }
 
@@ -65,11 +65,11 @@ type Observer struct {
 	log         *slog.Logger
 	operationOf func(call string) string
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	runs map[string]*runTrace
 }
 
-// New returns an observer. The error is that of an endpoint that is not an address.
+// New returns an observer. The error is about an endpoint that is not an address.
 func New(o Options) (*Observer, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -95,7 +95,7 @@ func New(o Options) (*Observer, error) {
 	return observer, nil
 }
 
-// newExporter returns what sends spans to the endpoint. It connects when the first are sent.
+// newExporter returns an exporter of spans to the endpoint. It connects when the first are sent.
 func newExporter(t Traces) (trace.SpanExporter, error) {
 	endpoint, err := tracesURL(t.Endpoint)
 	if err != nil {
@@ -132,12 +132,13 @@ func (o *Observer) Handler() http.Handler {
 	return promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
-// Gauge adds a metric whose value is read when it is asked for.
+// Gauge adds a metric whose value is read on each request for it.
 func (o *Observer) Gauge(name, help string, read func() float64) {
 	o.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
-// WatchQueues adds the metrics of queues: those of read, and the slots of this process in each, which used returns too.
+// WatchQueues adds the metrics of queues: the values of read, and the slots of this process in each, which used
+// returns too.
 func (o *Observer) WatchQueues(read func() (waiting, seconds, running map[string]float64), slots func() (used, all map[string]float64)) {
 	o.registry.MustRegister(&queueCollector{read, slots})
 }
@@ -175,7 +176,7 @@ func (o *Observer) EndRun(id string) {
 	}
 }
 
-// runTrace returns what is kept of a run while this process is at it.
+// runTrace returns the trace of a run that this process is running.
 func (o *Observer) runTrace(run Run) *runTrace {
 	o.mu.Lock()
 	defer o.mu.Unlock()

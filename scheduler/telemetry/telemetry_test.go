@@ -71,8 +71,7 @@ func TestWatchJournal(t *testing.T) {
 	}
 }
 
-// What a step spent that runs others inside itself is counted once, and what an earlier process
-// spent is not.
+// The usage of a step that runs others inside itself is counted once, and the usage of an earlier process is not.
 func TestTokensOnce(t *testing.T) {
 	o := newObserver(t)
 	state := journal.NewRunState()
@@ -157,7 +156,7 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// TestFailedRunIsLogged: the log has the run that failed, its step, and where that is in the flow.
+// TestFailedRunIsLogged: the log has the run that failed, its step, and the step's place in the flow.
 func TestFailedRunIsLogged(t *testing.T) {
 	var b strings.Builder
 	o, err := telemetry.New(telemetry.Options{Log: slog.New(slog.NewTextHandler(&b, nil))})

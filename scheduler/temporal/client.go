@@ -28,19 +28,19 @@ type Options struct {
 	// Address is host:port.
 	Address   string
 	Namespace string
-	// Queue is where the tasks of new runs wait for workers.
+	// Queue is the queue in which the tasks of new runs wait for workers.
 	Queue string
 	// TLS is nil for a connection in the clear.
 	TLS *tls.Config
-	// APIKey is "" where none is needed.
+	// APIKey is "" if none is needed.
 	APIKey string
-	// PayloadKey, of [PayloadKeyBytes], encrypts what passes through Temporal; nil does not.
+	// PayloadKey, of [PayloadKeyBytes], encrypts data sent through Temporal; nil does not.
 	PayloadKey []byte
 	// Heartbeat is after how long without a sign of life a worker counts as dead.
 	Heartbeat time.Duration
-	// Attributes is true where [Client.SetUp] has registered the search attributes.
+	// Attributes is true if [Client.SetUp] has registered the search attributes.
 	Attributes bool
-	// Log gets what the SDK has to tell; nil is nothing.
+	// Log gets the log of the SDK; nil discards it.
 	Log *slog.Logger
 }
 
@@ -51,8 +51,8 @@ const (
 	// decisionTimeout is after how long a decision is made again that a worker has taken and
 	// then died.
 	decisionTimeout = 5 * time.Second
-	// lookTimeout bounds a look at what holds a run up; the first look comes after firstLook, the others ever later, at most longestLook
-	// after the one before.
+	// lookTimeout bounds a look for the obstacle of a run; the first look comes after firstLook, the others ever
+	// later, at most longestLook after the one before.
 	lookTimeout = 3 * time.Second
 	firstLook   = time.Second
 	longestLook = 5 * time.Second
@@ -104,7 +104,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 // Close ends the connection.
 func (c *Client) Close() { c.sdk.Close() }
 
-// Ready returns an error where Temporal does not answer.
+// Ready returns an error if Temporal does not answer.
 func (c *Client) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -176,7 +176,7 @@ func (c *Client) newInput(run service.RemoteRun) Input {
 	}
 }
 
-// queueOf returns where the tasks of a run wait for workers.
+// queueOf returns the queue in which the tasks of a run wait for workers.
 func (c *Client) queueOf(run service.RemoteRun) string { return cmp.Or(run.Queue, c.options.Queue) }
 
 // Answer puts answers of a waiting run on record; one that is not under way is started before.
@@ -228,7 +228,7 @@ func flowError(e *temporal.ApplicationError) error {
 	kind := calls.Kind(e.Type())
 	hint := ""
 	if e.HasDetails() {
-		_ = e.Details(&hint) // without one there is no hint
+		_ = e.Details(&hint) // without details there is no hint
 	}
 	err := calls.Errorf(kind, "%s", e.Message())
 	if hint == "" {
@@ -249,7 +249,7 @@ func (c *Client) Wake(ctx context.Context, run string) error {
 	return c.explain(err)
 }
 
-// Wait waits until the workflow of a run has ended, and tells hint what holds it up.
+// Wait waits until the workflow of a run has ended, and passes its obstacles to hint.
 func (c *Client) Wait(ctx context.Context, run service.RemoteRun, hint func(wording.Text)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -269,7 +269,7 @@ func (c *Client) Wait(ctx context.Context, run service.RemoteRun, hint func(word
 	return c.explain(err)
 }
 
-// workflowError returns why a workflow has given up its run; nil where the journal tells it.
+// workflowError returns why a workflow has given up its run; nil if the journal has the error.
 func workflowError(own *temporal.ApplicationError) error {
 	var out Outcome
 	isOutcome := own.HasDetails() && own.Details(&out) == nil && out.State != ""
@@ -285,8 +285,7 @@ func workflowError(own *temporal.ApplicationError) error {
 	return flowError(own)
 }
 
-// tellObstacles looks every now and then what holds a run up, and tells hint of it once for
-// each.
+// tellObstacles looks for the obstacle of a run every now and then, and passes each to hint once.
 func (c *Client) tellObstacles(ctx context.Context, run service.RemoteRun, hint func(wording.Text)) {
 	told := wording.Text{}
 	timer := time.NewTimer(firstLook)
@@ -307,7 +306,7 @@ func (c *Client) tellObstacles(ctx context.Context, run service.RemoteRun, hint 
 	}
 }
 
-// findObstacle returns what holds a run up; "" where nothing is known.
+// findObstacle returns the obstacle of a run; "" if none is known.
 func (c *Client) findObstacle(ctx context.Context, run service.RemoteRun) wording.Text {
 	queue := c.queueOf(run)
 	switch c.findWorkers(ctx, queue, run.Store) {
@@ -357,8 +356,8 @@ func (c *Client) askMissing(ctx context.Context, run string) (missing string) {
 	return missing
 }
 
-// StrangeQueues returns those of the queues whose workers, as far as is known, all have another journal
-// than the one with that id.
+// StrangeQueues returns the queues whose workers, as far as is known, all have another journal than the one with
+// that id.
 func (c *Client) StrangeQueues(ctx context.Context, store string, queues []string) (strange []string) {
 	for _, queue := range queues {
 		if c.findWorkers(ctx, queue, store) == strangeWorkers {
@@ -389,8 +388,7 @@ func (c *Client) findWorkers(ctx context.Context, queue, store string) presence 
 	return fittingWorkers
 }
 
-// hasWorker reports whether a worker has asked for tasks of the queue lately; also where that
-// is not known.
+// hasWorker reports whether a worker has asked for tasks of the queue lately; it is true if that is not known.
 func (c *Client) hasWorker(ctx context.Context, queue string, kind enums.TaskQueueType) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

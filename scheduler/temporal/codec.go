@@ -34,8 +34,8 @@ const unreadableFailure = "Encoded failure"
 // PayloadKeyBytes is the length of the key that payloads are encrypted with.
 const PayloadKeyBytes = 32
 
-// codec encrypts what passes through Temporal, with AES-GCM and a key that all machines have.
-// It is safe for concurrent use.
+// codec encrypts data sent through Temporal, with AES-GCM and a key that all machines have. It is safe for
+// concurrent use.
 type codec struct{ gcm cipher.AEAD }
 
 var _ converter.PayloadCodec = codec{}
@@ -91,8 +91,8 @@ func (c codec) Decode(payloads []*common.Payload) ([]*common.Payload, error) {
 	return all, nil
 }
 
-// inputConverter lets a workflow begin whose input cannot be read, because this machine has another key: it leaves the workflow to
-// other workers, while the SDK would fail it.
+// inputConverter lets a workflow begin although its input cannot be read, because this machine has another key: it
+// leaves the workflow to other workers, while the SDK would fail it.
 type inputConverter struct{ converter.DataConverter }
 
 // FromPayload reads a payload.
@@ -115,7 +115,7 @@ func (c inputConverter) FromPayloads(all *common.Payloads, targets ...any) error
 }
 
 const (
-	// markSeparator stands before the mark of the key in the identity of a worker, as Temporal's pages show it.
+	// markSeparator precedes the mark of the key in the identity of a worker, as Temporal's pages show it.
 	markSeparator = "@key-"
 	// plainMark is the mark of a machine without a key.
 	plainMark = "none"

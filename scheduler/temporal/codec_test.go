@@ -17,8 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// What is encrypted comes back with the same key, and with no other; what came before the key
-// stays readable.
+// Encrypted data is decrypted with the same key, and with no other; data from before the key stays readable.
 func TestCodec(t *testing.T) {
 	c, err := newCodec(bytes.Repeat([]byte{7}, PayloadKeyBytes))
 	if err != nil {
@@ -67,8 +66,8 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// TestInputOfAnotherKey: a workflow whose input this machine cannot decrypt begins here all the same and is left to other workers; the
-// SDK would fail it. The errors of other values stay errors.
+// TestInputOfAnotherKey: a workflow begins here and is left to other workers even if this machine cannot decrypt
+// its input; the SDK would fail it. The errors of other values stay errors.
 func TestInputOfAnotherKey(t *testing.T) {
 	converters := make([]converter.DataConverter, 2)
 	for i := range converters {

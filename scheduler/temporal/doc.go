@@ -1,20 +1,18 @@
-// Package temporal runs flows on many machines: Temporal decides where, when and again, the
-// engine decides what, and the journal that all machines share records what happened.
+// Package temporal runs flows on many machines: Temporal decides where, when and again, the engine decides the
+// steps, and the journal that all machines share records the events. For example, if a machine dies, another one
+// takes over its runs at the steps that had not finished.
 //
-// A run is one workflow, [Workflow], whose id is that of the run. Its activity, the
-// [Stretch], carries the run on until it ends or waits for values; the events go to the
-// journal as in any process. Through Temporal pass ids, counters and answers, no prompts and
-// no outputs.
+// A run is one workflow, [Workflow], with the same id. Its activity, the [Stretch], carries the run on until it
+// ends or waits for values; the events go to the journal as in any process. Temporal transports ids, counters and
+// answers, no prompts and no outputs.
 //
-// A [Client] starts workflows and tells them of answers; it is the [service.Remote] of runs
-// with the label runs_on. [RunWorker] is what a machine runs to take part. This package is the
-// only one that imports the SDK of Temporal; it is a module of its own, which only the second
-// program, scheduler-temporal, needs.
+// A [Client] starts workflows and sends them answers; it is the [service.Remote] of runs with the label runs_on. A
+// machine takes part by calling [RunWorker]. This package is the only one that imports the SDK of Temporal; it is
+// a module of its own, which only the second program, scheduler-temporal, needs.
 //
-// The code of the workflow (workflow.go) is replayed from histories that are as old as the
-// oldest run: it has no clock, no I/O and no map order, and changes go through
-// workflow.GetVersion. testdata/histories has histories of all kinds of runs, which a test
-// replays.
+// The code of the workflow (workflow.go) is replayed from histories that are as old as the oldest run: it has no
+// clock, no I/O and no map order, and changes go through workflow.GetVersion. testdata/histories has histories of
+// all kinds of runs, which a test replays.
 package temporal
 
 import (
@@ -52,15 +50,14 @@ const (
 	typeJournal     = "journal"
 )
 
-// Input is what a workflow begins with.
+// Input is the input of a workflow.
 type Input struct {
-	// Run is the id of the run, Store that of the journal that has it.
+	// Run is the id of the run, Store the id of the journal that has it.
 	Run   string `json:"run"`
 	Store string `json:"store"`
-	// Queue is where the tasks of the run wait for a worker.
+	// Queue is the queue in which the tasks of the run wait for a worker.
 	Queue string `json:"queue"`
-	// After is the seq of the last event that is known; Since what it was when the run was
-	// started or resumed.
+	// After is the seq of the last event that is known; Since is its value when the run was started or resumed.
 	After int64 `json:"after,omitempty"`
 	Since int64 `json:"since,omitempty"`
 	// RefusedSince is since when workers have refused the run; zero if the last one was at it.
@@ -69,7 +66,7 @@ type Input struct {
 	WokenAt int64 `json:"woken_at,omitempty"`
 	// Heartbeat is after how long without a sign of life a worker counts as dead.
 	Heartbeat time.Duration `json:"heartbeat"`
-	// Attributes is true where the search attributes are registered.
+	// Attributes is true if the search attributes are registered.
 	Attributes bool `json:"attributes,omitempty"`
 	// Child is true for a run that another one waits for, at a worker.
 	Child bool `json:"child,omitempty"`
@@ -94,23 +91,23 @@ const (
 	Unavailable State = "unavailable"
 )
 
-// Outcome is what a stretch, or the whole workflow, ended with.
+// Outcome is the result of a stretch, or of the whole workflow.
 type Outcome struct {
 	State State `json:"state"`
-	// Seq is that of the last event in the journal.
+	// Seq is the seq of the last event in the journal.
 	Seq int64 `json:"seq"`
 	// Flow is the name of the flow.
 	Flow string `json:"flow,omitempty"`
 	// Waiting are the steps that wait.
 	Waiting []string `json:"waiting,omitempty"`
-	// Kind and Step are those of the error of a failed run.
+	// Kind and Step describe the error of a failed run.
 	Kind string `json:"kind,omitempty"`
 	Step string `json:"step,omitempty"`
 	// Missing names the things that the worker lacks, for [Unavailable]; Pause is how long the run waits before the next try, if it waits because
 	// workers died at it.
 	Missing string        `json:"missing,omitempty"`
 	Pause   time.Duration `json:"pause,omitempty"`
-	// Tokens is what the run used until now.
+	// Tokens is the use of the run until now.
 	Tokens int `json:"tokens,omitempty"`
 }
 
@@ -124,7 +121,7 @@ type stretchInput struct {
 	UnavailableFor time.Duration `json:"unavailable_for,omitempty"`
 }
 
-// progress is what a stretch tells with its heartbeats.
+// progress is the data of a stretch's heartbeats.
 type progress struct {
 	Seq      int64 `json:"seq"`
 	Finished int64 `json:"finished"`
@@ -178,13 +175,13 @@ func formatAnswers(answers []scheduler.Answer) []answer {
 	return all
 }
 
-// shortQueue returns where the short activities of the runs in a store wait. What touches the journal
-// waits apart for each store: a worker that was started with the wrong one takes nothing of it.
+// shortQueue returns the queue for the short activities of the runs in a store. Activities that touch the journal
+// have a queue for each store: a worker that was started with the wrong one takes none of them.
 func shortQueue(queue, store string) string { return queue + "/" + store }
 
-// stretchQueue returns where the stretches of the runs in a store wait: apart from the short
-// activities, which must not wait until a long run has ended. Runs that others wait for have places
-// of their own: all others may be taken by runs that wait so.
+// stretchQueue returns the queue for the stretches of the runs in a store: apart from the short activities, which
+// must not wait until a long run has ended. Child runs, for which others wait, have places of their own, because
+// all other places may be taken by the waiting runs.
 func stretchQueue(queue, store string, isChild bool) string {
 	if isChild {
 		return shortQueue(queue, store) + "/child"

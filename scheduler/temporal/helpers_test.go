@@ -2,7 +2,7 @@ package temporal
 
 import "go.temporal.io/sdk/converter"
 
-// converterValue and converterValues are what listeners of the SDK are given.
+// converterValue and converterValues are the argument types of listeners of the SDK.
 type (
 	converterValue  = converter.EncodedValue
 	converterValues = converter.EncodedValues

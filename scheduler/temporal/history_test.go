@@ -18,9 +18,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// record is the address of a server whose workflows become histories in testdata: one of each
-// name of a flow and status. Each release adds its own, in a folder
-// with its name; those of earlier ones stay.
+// record is the address of a server with workflows that become histories in testdata: one of each name of a flow
+// and status. Each release adds its own, in a folder with its name; the histories of earlier ones stay.
 var record = flag.String("record", "", "host:port of a Temporal server whose histories are recorded")
 
 const histories = "testdata/histories"
@@ -45,7 +44,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A change of what the workflow does is found: TestReplay can fail.
+// A change of the workflow's behaviour is found: TestReplay can fail.
 func TestReplayFindsChanges(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(histories, "*", "*.json"))
 	if err != nil {
@@ -63,7 +62,7 @@ func TestReplayFindsChanges(t *testing.T) {
 	}
 }
 
-// identity is where a history names machines.
+// identity matches the names of machines in a history.
 var identity = regexp.MustCompile(`"identity":\s*"[^"]*"`)
 
 func recordHistories(t *testing.T) {

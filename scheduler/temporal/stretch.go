@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// activities are what a worker does for runs. It is safe for concurrent use.
+// activities are the activities of a worker for runs. It is safe for concurrent use.
 type activities struct {
 	service *service.Service
 	// drain is closed when the worker stops; handOver ends a little later, with the runs that
@@ -28,7 +28,7 @@ type activities struct {
 	// watch is told of the runs at work here, which wait in queue.
 	watch   *watcher
 	queue   string
-	isChild bool // other runs wait for those of this queue
+	isChild bool // other runs wait for the runs of this queue
 	// quickTries is the constant of that name; tests set others.
 	quickTries int32
 	// giveUpAfter is how long a run is taken up in vain before it fails.
@@ -131,7 +131,7 @@ func (a *activities) giveUp(ctx context.Context, info *journal.RunInfo, why serv
 	return outcomeOf(info.Flow, e), nil
 }
 
-// otherStore is what a worker lacks that was started with the wrong store.
+// otherStore names the fault of a worker that was started with the wrong store.
 const otherStore = "a worker has another journal than the one that the run is in: all machines need the same store"
 
 // hasStore reports whether the journal of this machine is the one with that id.
@@ -143,8 +143,7 @@ func (a *activities) hasStore(ctx context.Context, id string) (bool, error) {
 	return here == id, err
 }
 
-// checkStore returns an error that other workers may not have where the journal of this machine
-// is another one.
+// checkStore returns an error that other workers may not have if the journal of this machine is another one.
 func (a *activities) checkStore(ctx context.Context, id string) error {
 	isSame, err := a.hasStore(ctx, id)
 	if err != nil {
@@ -165,8 +164,8 @@ func (a *activities) isDraining() bool {
 	}
 }
 
-// lastOutcome returns how an earlier attempt ended, whose result was lost: the journal has a
-// last event of the run that the workflow does not know. A finished run is always over.
+// lastOutcome returns how an earlier attempt ended, if its result was lost: the journal has a last event of the
+// run that the workflow does not know. A finished run is always over.
 func (a *activities) lastOutcome(ctx context.Context, info *journal.RunInfo, after int64) (out Outcome, ok bool, err error) {
 	isNew := info.LastSeq > after || info.State == journal.RunFinished
 	if info.Holder != nil || !isNew {
@@ -183,8 +182,8 @@ func (a *activities) lastOutcome(ctx context.Context, info *journal.RunInfo, aft
 	return Outcome{}, false, nil
 }
 
-// cancelUnwanted ends a run that was cancelled and whose worker died before it could heed that, and
-// a child run whose run around was cancelled before a worker took it up.
+// cancelUnwanted ends a run that was cancelled and whose worker died before it could heed that, and a child run
+// whose parent run was cancelled before a worker took it up.
 func (a *activities) cancelUnwanted(ctx context.Context, info *journal.RunInfo) (out Outcome, ok bool, err error) {
 	isOrphan, err := a.service.IsOrphan(ctx, info)
 	isUnwanted := isOrphan || info.CancelRequested && info.State == journal.RunRunning
@@ -198,7 +197,7 @@ func (a *activities) cancelUnwanted(ctx context.Context, info *journal.RunInfo) 
 	return Outcome{State: State(info.State), Seq: info.LastSeq, Flow: info.Flow}, true, nil
 }
 
-// outcomeOf returns what the last event of a run means for its workflow.
+// outcomeOf returns the outcome of the last event of a run for its workflow.
 func outcomeOf(flow string, e *journal.Event) Outcome {
 	out := Outcome{State: State(journal.RunRunning.After(e.Type)), Seq: e.Seq, Flow: flow}
 	if e.Data == nil {
@@ -266,8 +265,7 @@ func (a *activities) takeEvents(ctx context.Context, info *journal.RunInfo, sess
 	return out, nil
 }
 
-// outcomeOfError returns what the error means that the events of a run ended with; out is what its
-// last event means.
+// outcomeOfError returns the outcome of an error after the events of a run; out is the outcome of its last event.
 func outcomeOfError(out Outcome, err error) (Outcome, error) {
 	var waiting *scheduler.Waiting
 	var failure *scheduler.Failure
@@ -307,7 +305,7 @@ func (a *activities) runContext(ctx context.Context) (context.Context, context.C
 	}
 }
 
-// counters are what a stretch has done. They are safe for concurrent use.
+// counters count the progress of a stretch. They are safe for concurrent use.
 type counters struct{ seq, finished atomic.Int64 }
 
 func (c *counters) load() progress { return progress{c.seq.Load(), c.finished.Load()} }
@@ -375,8 +373,8 @@ func (a *activities) cancel(ctx context.Context, request cancelRequest) (Outcome
 	return Outcome{State: State(info.State), Seq: info.LastSeq, Flow: info.Flow}, nil
 }
 
-// activityError returns an error of the use cases as Temporal takes it: where the journal
-// fails or another process has the run, it tries again.
+// activityError converts an error of the use cases for Temporal: if the journal fails or another process has the
+// run, it tries again.
 func activityError(err error) error {
 	if err == nil {
 		return nil

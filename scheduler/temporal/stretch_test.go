@@ -46,7 +46,7 @@ type machine struct {
 	began chan struct{}
 }
 
-// abandonable is a journal whose runs can seem to be left by processes that died.
+// abandonable is a journal with runs that can seem to be left by processes that died.
 type abandonable struct {
 	journal.Journal
 	isAbandoned bool
@@ -153,7 +153,7 @@ func (m *machine) enqueue(text string) (id string) {
 	return info.ID
 }
 
-// input is that of a stretch of a run.
+// input returns the input of a stretch of a run.
 func (m *machine) input(run string, after int64) stretchInput {
 	store, err := m.service.StoreID(m.t.Context())
 	if err != nil {
@@ -171,7 +171,7 @@ func (m *machine) doStretch(in stretchInput) (out Outcome, err error) {
 	return out, err
 }
 
-// newActivityEnv returns what activities run in, without a server.
+// newActivityEnv returns an environment for activities, without a server.
 func (m *machine) newActivityEnv() *testsuite.TestActivityEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
@@ -182,8 +182,7 @@ func (m *machine) newActivityEnv() *testsuite.TestActivityEnvironment {
 	return env
 }
 
-// doAnswer puts answers on record as Temporal would; a request without a store is for that of
-// the machine.
+// doAnswer puts answers on record as Temporal would; a request without a store gets the store of the machine.
 func (m *machine) doAnswer(request answerRequest) (taken []answer, err error) {
 	if request.Store == "" {
 		request.Store = m.input(request.Run, 0).Store
@@ -249,7 +248,7 @@ func TestStretchEnds(t *testing.T) {
 	wantType(t, "an unknown run", err, string(calls.NotFound), true)
 }
 
-// A run waits, refuses what does not fit, and goes on with an answer that is in the journal.
+// A run waits, refuses answers that do not fit, and goes on with an answer that is in the journal.
 func TestStretchWaits(t *testing.T) {
 	m := newMachine(t)
 	run := m.enqueue(askFlow)
@@ -307,7 +306,7 @@ func TestStretchCancelled(t *testing.T) {
 	}
 }
 
-// A run whose worker died before it could heed a request to cancel it does not go on.
+// A run does not go on if its worker died before it could heed a request to cancel it.
 func TestStretchUnheeded(t *testing.T) {
 	m := newMachine(t)
 	run := m.enqueue(askFlow)
@@ -392,8 +391,8 @@ func TestStretchNeedsNothingOfChildren(t *testing.T) {
 	}
 }
 
-// A machine without a call, as of a plugin, carries runs out whose child runs need it, and says of
-// others that it is missing.
+// A machine that lacks a call, for example of a plugin, carries out runs if only their child runs need the call,
+// and names it as missing for others.
 func TestStretchWithoutCallOfChildren(t *testing.T) {
 	inner := filepath.Join(t.TempDir(), "inner.yaml")
 	for step, flowQueue := range map[string]string{"queue: gpu, ": "", "": "queue: gpu\n", " ": ""} {
@@ -422,7 +421,7 @@ func TestStretchWithoutCallOfChildren(t *testing.T) {
 	}
 }
 
-// The queue of a run is known where its flow does not load, and that of a child run by the run around it.
+// The queue of a run is known even if its flow does not load, and a child run has its parent's queue.
 func TestQueueOfRun(t *testing.T) {
 	m := newMachine(t)
 	run, child := m.enqueue("queue: gpu\n"+workFlow), m.enqueue(workFlow)
@@ -450,7 +449,7 @@ func TestQueueOfRun(t *testing.T) {
 	}
 }
 
-// What a machine lacks is told, and nothing has happened to the run.
+// A machine names the things that it lacks, and nothing has happened to the run.
 func TestStretchUnavailable(t *testing.T) {
 	m := newMachine(t)
 	dir := t.TempDir()
@@ -498,7 +497,7 @@ func TestStretchUnavailable(t *testing.T) {
 	}
 }
 
-// otherProgram is a journal whose runs the version 1.2.0 began.
+// otherProgram is a journal with runs that the version 1.2.0 began.
 type otherProgram struct{ journal.Journal }
 
 func (j *otherProgram) Header(ctx context.Context, id string) (*journal.RunHeader, error) {

@@ -38,21 +38,19 @@ type WorkerOptions struct {
 	Member *fleet.Member
 }
 
-// stopGrace is how long runs may take to be handed over: what steps are given to stop, and
-// the way to the journal.
+// stopGrace is how long the handover of runs may take: the time for steps to stop, and the way to the journal.
 const stopGrace = 10 * time.Second
 
 const (
 	// stickyTimeout is how long a decision may wait for the worker that made the last one of its
 	// run, before any worker makes it.
 	stickyTimeout = time.Second
-	// settleTime is how long a worker that stops still decides, after its last run has left it:
-	// what follows from that is on its way to it.
+	// settleTime is how long a worker that stops still decides, after its last run has left it: the consequences
+	// are on their way to it.
 	settleTime = 500 * time.Millisecond
 )
 
-// registry is where workflows and activities are made known: a worker, or an environment of
-// tests.
+// registry registers workflows and activities: a worker, or an environment of tests.
 type registry interface {
 	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
 	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
@@ -69,8 +67,8 @@ func registerShort(r registry, a *activities) {
 	r.RegisterActivityWithOptions(a.cancel, activity.RegisterOptions{Name: cancelActivity})
 }
 
-// RunWorker takes runs from the queues and carries them out until ctx ends. Then it takes no
-// more, begins no further step, and hands over what is not over after Drain.
+// RunWorker takes runs from the queues and carries them out until ctx ends. Then it takes no more, begins no
+// further step, and hands over runs that are not over after Drain.
 func RunWorker(ctx context.Context, c *Client, s *service.Service, o WorkerOptions) error {
 	store, err := s.StoreID(ctx)
 	if err != nil {
@@ -113,7 +111,7 @@ func RunWorker(ctx context.Context, c *Client, s *service.Service, o WorkerOptio
 	close(drain)
 	timer := time.AfterFunc(o.Drain, func() { giveUp(scheduler.ErrHandOver) })
 	defer timer.Stop()
-	stopAll(doers) // while the others decide what becomes of what they hand over
+	stopAll(doers) // while the others decide about the runs that they hand over
 	time.Sleep(settleTime)
 	stopAll(deciders)
 	return c.explain(err)
@@ -130,7 +128,7 @@ func startAll(all []worker.Worker) error {
 	return nil
 }
 
-// stopAll stops workers side by side, and waits for what they are at.
+// stopAll stops workers side by side, and waits for their current work.
 func stopAll(all []worker.Worker) {
 	var stopped sync.WaitGroup
 	for _, w := range all {

@@ -35,9 +35,9 @@ type execution struct {
 	isWoken bool
 	// began is the seq of the last event that was known when the last stretch began.
 	began int64
-	// missing is what the last worker lacked; "" where a worker is at the run.
+	// missing lists the things that the last worker lacked; "" while a worker has the run.
 	missing string
-	// details is what Temporal's pages show.
+	// details is the text on Temporal's pages.
 	details string
 }
 
@@ -151,8 +151,7 @@ func (x *execution) runStretch(ctx workflow.Context) (out Outcome, err error) {
 	return out, err
 }
 
-// handleOutcome does what follows from how a stretch ended. isOver is true where the workflow
-// ends, with the error.
+// handleOutcome acts on the outcome of a stretch. isOver is true if the workflow ends, with the error.
 func (x *execution) handleOutcome(ctx workflow.Context, out Outcome) (isOver bool, err error) {
 	if x.in.Attributes {
 		if err := upsertAttributes(ctx, out); err != nil {
@@ -170,7 +169,7 @@ func (x *execution) handleOutcome(ctx workflow.Context, out Outcome) (isOver boo
 	case HandedOver:
 	case Waiting:
 		x.describe(ctx, "waits for "+strings.Join(out.Waiting, ", "))
-		_ = workflow.Await(ctx, x.hasWoken) // its error is that of ctx
+		_ = workflow.Await(ctx, x.hasWoken) // its error is ctx's
 	case Unavailable:
 		return x.waitForWorker(ctx, out)
 	case Finished, Cancelled:
@@ -188,9 +187,9 @@ func (x *execution) handleOutcome(ctx workflow.Context, out Outcome) (isOver boo
 	return false, nil
 }
 
-// isResumed reports whether a run that has ended was resumed before this workflow came to know
-// its end: whoever resumed it had seen its last event. An end that was known when the last stretch
-// began does not count: that stretch has refused to go on.
+// isResumed reports whether a run that has ended was resumed before this workflow learnt of its end: the process
+// that resumed it had seen its last event. An end that was known when the last stretch began does not count: that
+// stretch has refused to go on.
 func (x *execution) isResumed(out Outcome) bool {
 	if out.State != Failed && out.State != Cancelled {
 		return false
@@ -216,8 +215,8 @@ func (x *execution) waitForWorker(ctx workflow.Context, out Outcome) (isOver boo
 	return false, nil
 }
 
-// cancelRun cancels a run whose workflow was cancelled, as Temporal's pages do, while no
-// stretch is under way.
+// cancelRun cancels a run after its workflow was cancelled, for example on Temporal's pages, while no stretch is
+// under way.
 func (x *execution) cancelRun(ctx workflow.Context) (Outcome, error) {
 	free, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
@@ -247,12 +246,12 @@ func (x *execution) finish(ctx workflow.Context, out Outcome, err error) error {
 		return workflow.NewContinueAsNewError(free, Workflow, x.in)
 	}
 	if err == nil && out.State != Finished {
-		return ctx.Err() // nil where the run was cancelled in another way
+		return ctx.Err() // nil if the run was cancelled in another way
 	}
 	return err
 }
 
-// describe sets what Temporal's pages show of the run.
+// describe sets the text about the run on Temporal's pages.
 func (x *execution) describe(ctx workflow.Context, details string) {
 	if details == x.details {
 		return

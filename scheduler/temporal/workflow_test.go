@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// theater is a workflow whose activities do what a test says, on a clock that skips waits.
+// theater is a workflow with activities that a test plays, on a clock that skips waits.
 type theater struct {
 	*testsuite.TestWorkflowEnvironment
 	stretches []stretchInput
@@ -28,7 +28,7 @@ type theater struct {
 	held int
 }
 
-// wantQueue fails the test unless an activity waits where only workers with the store of the run take it.
+// wantQueue fails the test unless an activity waits in a queue that only workers with the store of the run read.
 func (th *theater) wantQueue(ctx context.Context, t *testing.T, want string) {
 	t.Helper()
 	if queue := activity.GetInfo(ctx).TaskQueue; queue != want {
@@ -36,7 +36,7 @@ func (th *theater) wantQueue(ctx context.Context, t *testing.T, want string) {
 	}
 }
 
-// newTheater returns one whose n-th stretch, from 0, is what play returns.
+// newTheater returns a theater in which play returns the outcome of the n-th stretch, from 0.
 func newTheater(t *testing.T, play func(ctx context.Context, n int, in stretchInput) (Outcome, error)) *theater {
 	t.Helper()
 	suite := &testsuite.WorkflowTestSuite{}
@@ -71,12 +71,12 @@ func newTheater(t *testing.T, play func(ctx context.Context, n int, in stretchIn
 	return th
 }
 
-// input is that of the workflows of tests.
+// input returns the input of the workflows of tests.
 func input() Input {
 	return Input{Run: "run-1", Store: "store", Queue: "q", After: 3, Since: 3, Heartbeat: 10 * time.Second}
 }
 
-// run carries the workflow out and returns what it ended with.
+// run carries the workflow out and returns its outcome.
 func (th *theater) run(in Input) (out Outcome, err error) {
 	th.ExecuteWorkflow(Workflow, in)
 	err = th.GetWorkflowError()
@@ -86,7 +86,7 @@ func (th *theater) run(in Input) (out Outcome, err error) {
 	return out, err
 }
 
-// reply is what an update of a test ended with.
+// reply is the result of an update in a test.
 type reply struct {
 	taken []answer
 	err   error
@@ -203,7 +203,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What comes while a run is at work is not forgotten when it comes to wait.
+// A wake-up while a run is at work is not forgotten when it comes to wait.
 func TestWokenAtWork(t *testing.T) {
 	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
 		return Outcome{State: []State{Waiting, Waiting, Finished}[min(n, 2)], Seq: 5}, nil
@@ -250,7 +250,7 @@ func TestResumedAtTheEnd(t *testing.T) {
 	}
 }
 
-// A run that was resumed and that a worker refuses to go on with, as one whose run around it is over, ends.
+// A run that was resumed ends if a worker refuses to go on with it, for example because its parent run is over.
 func TestResumedInVain(t *testing.T) {
 	th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) {
 		return Outcome{State: Cancelled, Seq: 3}, nil
@@ -261,7 +261,7 @@ func TestResumedInVain(t *testing.T) {
 	}
 }
 
-// nextInput returns what a workflow goes on with in a new execution.
+// nextInput returns the input of a workflow's next execution.
 func nextInput(t *testing.T, err error) (next Input) {
 	t.Helper()
 	var again *workflow.ContinueAsNewError
@@ -402,8 +402,8 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// Temporal's own cancellation cancels the run: by the stretch at work, which hears of it, and
-// in the journal where none is.
+// Temporal's own cancellation cancels the run: by the stretch at work, which hears of it, and in the journal if
+// there is none.
 func TestCancelled(t *testing.T) {
 	for name, states := range map[string][]State{"waiting": {Waiting}, "handed over": {HandedOver, HandedOver}, "no worker": {Unavailable}} {
 		th := newTheater(t, func(ctx context.Context, n int, _ stretchInput) (Outcome, error) {
@@ -426,7 +426,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// After many stretches a new execution goes on where the old one was.
+// After many stretches a new execution goes on from the same point.
 func TestContinueAsNew(t *testing.T) {
 	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
 		return Outcome{State: HandedOver, Seq: int64(n + 4)}, nil
@@ -439,7 +439,7 @@ func TestContinueAsNew(t *testing.T) {
 	}
 }
 
-// Search attributes are set where they are registered, and only there.
+// Search attributes are set if they are registered, and only then.
 func TestAttributes(t *testing.T) {
 	for _, isRegistered := range []bool{false, true} {
 		th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {

@@ -99,8 +99,8 @@ func addForm(body *value.Map, text string) error {
 	return addJSON(body, []byte(values.Get("payload")))
 }
 
-// addJSON adds the value of a text that is JSON. Of such a text nothing is replaced: half a character
-// or a key that stands twice is an error.
+// addJSON adds the value of a text that is JSON. Nothing in such a text is replaced: half a character or a
+// repeated key is an error.
 func addJSON(body *value.Map, text []byte) error {
 	if _, err := value.ParseJSON(text); err != nil {
 		return nil //nolint:nilerr // it is another text
@@ -116,8 +116,8 @@ func addJSON(body *value.Map, text []byte) error {
 // MaxBody bounds the body of a request of a webhook, in bytes.
 const MaxBody = 1 << 20
 
-// Scope returns what the templates of a webhook know of a request, as webhook: {body: {text, json}, headers, query}. limit bounds the
-// bytes of the body once it is unpacked.
+// Scope returns the data of a request for the templates of a webhook, as webhook: {body: {text, json}, headers,
+// query}. limit bounds the bytes of the body once it is unpacked.
 func (v *Verification) Scope(header http.Header, query url.Values, body []byte, limit int) (value.Value, error) {
 	read, err := ReadBody(header, body, limit)
 	if err != nil {
@@ -130,7 +130,7 @@ func (v *Verification) Scope(header http.Header, query url.Values, body []byte, 
 	return value.OfMap(value.Pairs("body", value.OfMap(read), "headers", v.ShownHeaders(header), "query", first)), nil
 }
 
-// ScheduleScope returns what the templates of a schedule know of a fire, as schedule: {id, time}.
+// ScheduleScope returns the data of a fire for the templates of a schedule, as schedule: {id, time}.
 func ScheduleScope(id string, at time.Time, zone *time.Location) value.Value {
 	return value.OfMap(value.Pairs("id", id, "time", at.In(zone).Format(time.RFC3339)))
 }

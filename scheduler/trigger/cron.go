@@ -5,7 +5,7 @@ import (
 	"hash/fnv"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones are known where the system has none
+	_ "time/tzdata" // zones for systems that have none
 
 	cron "github.com/netresearch/go-cron"
 
@@ -20,23 +20,22 @@ type Schedule struct {
 	fixed bool // the hour is given: a wall time that comes twice counts once
 }
 
-// CronError is what is wrong with a cron expression. Parsing makes it; it does not change.
+// CronError describes an error in a cron expression. Parsing makes it; it does not change.
 type CronError struct {
-	// Field is the name of the wrong field and Text what stands there; "" where the
-	// expression as a whole is wrong.
+	// Field is the name of the wrong field and Text its content; "" if the expression as a whole is wrong.
 	Field, Text string
-	// Want is what may stand in the field.
+	// Want describes the values that the field allows.
 	Want string
-	// Fields is how many fields there are, where it is not 5.
+	// Fields is how many fields there are, if it is not 5.
 	Fields int
 	// Never is set for a date that never comes.
 	Never bool
 }
 
-// Error returns what is wrong.
+// Error returns the message.
 func (e *CronError) Error() string { return e.text().En }
 
-// In returns what is wrong, in a language.
+// In returns the message in a language.
 func (e *CronError) In(language string) string { return e.text().In(language) }
 
 func (e *CronError) text() wording.Text {
@@ -73,9 +72,9 @@ func Descriptors() []string {
 // ErrDescriptor is the error of an unknown name such as @every.
 var ErrDescriptor = wording.Errorf("unknown name")
 
-// ParseSchedule reads a cron expression of five fields, or a name such as @daily. Where day
-// and weekday are both given, one of them suffices, as in crontab. The error is a
-// [*CronError], or [ErrDescriptor].
+// ParseSchedule reads a cron expression of five fields, or a name such as @daily. If day and weekday are both
+// given, one of them suffices, as in crontab: for example, "0 9 1 * 1" fires on the first of a month and on
+// Mondays. The error is a [*CronError], or [ErrDescriptor].
 func ParseSchedule(expression string, zone *time.Location) (*Schedule, error) {
 	text := strings.TrimSpace(expression)
 	if strings.HasPrefix(text, "@") {
@@ -109,12 +108,12 @@ func ParseSchedule(expression string, zone *time.Location) (*Schedule, error) {
 	return s, nil
 }
 
-// Next returns the first fire after t, in the zone of the schedule. With a fixed hour, a wall
-// time that the clocks skip fires when they have moved, and one that comes twice fires the
-// first time only.
+// Next returns the first fire after t, in the zone of the schedule. With a fixed hour, a wall time that the clocks
+// skip fires when they have moved, and one that comes twice fires the first time only. For example, in Berlin
+// 02:30 fires at 03:30 on the day in March when the clocks move.
 //
-// The library looks for times of a fixed offset only, from one change of the clocks to the next: by itself it
-// misses days whose midnight is skipped, and whole days where the clocks move by half an hour.
+// The library handles times of a fixed offset only, from one change of the clocks to the next: by itself it misses
+// days with a skipped midnight, and whole days if the clocks move by half an hour.
 func (s *Schedule) Next(t time.Time) time.Time {
 	at, after := t.In(s.zone), t // an instant between two changes, and the instant that the fire comes after
 	for {
@@ -145,8 +144,8 @@ func offsetOf(at time.Time) *time.Location {
 	return time.FixedZone("", seconds)
 }
 
-// nextSkipped returns the first fire after an instant that stands for a time which the clocks skipped at the last change
-// before at: it comes when they would have shown that time. Zero is none.
+// nextSkipped returns the first fire after an instant for a time that the clocks skipped at the last change before
+// at: it comes when they would have shown that time. Zero is none.
 func (s *Schedule) nextSkipped(at, after time.Time) time.Time {
 	change, _ := at.ZoneBounds()
 	if !s.fixed || change.IsZero() {
@@ -181,8 +180,7 @@ func isRepeated(t time.Time) bool {
 // Zone returns the zone of the schedule.
 func (s *Schedule) Zone() *time.Location { return s.zone }
 
-// Between returns the fires after from and not after until; where there are more than most,
-// the last of them.
+// Between returns the fires after from and not after until; if there are more than most, the last of them.
 func (s *Schedule) Between(from, until time.Time, most int) []time.Time {
 	var all []time.Time
 	for t := s.Next(from); !t.IsZero() && !t.After(until); t = s.Next(t) {
@@ -194,8 +192,8 @@ func (s *Schedule) Between(from, until time.Time, most int) []time.Time {
 	return all
 }
 
-// Key names the fire at t: the minute on the wall where the hour is fixed, so that it is the
-// same whatever the clocks do, else the instant.
+// Key names the fire at t: the minute on the wall if the hour is fixed, so that it is the same whatever the clocks
+// do, else the instant.
 func (s *Schedule) Key(t time.Time) string {
 	if s.fixed {
 		return t.In(s.zone).Format("2006-01-02T15:04")

@@ -23,11 +23,11 @@ const (
 	VerifyGitHub = "github"
 	// VerifyHeader is the secret itself, in a header.
 	VerifyHeader = "header"
-	// VerifyNone is no proof.
+	// VerifyNone requires no proof.
 	VerifyNone = "none"
 )
 
-// DefaultHeader is the header of [VerifyHeader] where the flow names none.
+// DefaultHeader is the header of [VerifyHeader] if the flow names none.
 const DefaultHeader = "X-Webhook-Token"
 
 // The headers of Standard Webhooks.
@@ -44,14 +44,14 @@ const maxSkew = 5 * time.Minute
 type Verification struct {
 	// Way is one of the ways to verify.
 	Way string
-	// Header is that of [VerifyHeader].
+	// Header is the header for [VerifyHeader].
 	Header string
 	// Secret is the value of the secret.
 	Secret string
 }
 
-// Check returns an error where a request was not sent by who knows the secret. The error is
-// of kind Invalid; it does not say which part is wrong to whom does not know the secret.
+// Check returns an error if the sender of a request did not know the secret. The error is of kind Invalid; it does
+// not say which part is wrong, so that it helps no attacker.
 func (v *Verification) Check(header http.Header, body []byte, now time.Time) error {
 	if v.Way == VerifyNone {
 		return nil
@@ -97,9 +97,9 @@ func (v *Verification) checkStandard(header http.Header, body []byte, now time.T
 	return nil
 }
 
-// DeliveryID returns a name for a request of a webhook, so that a repeat of it is known; ""
-// where the sender names none. A signature of GitHub covers the body alone: whoever has seen a request could send it again with
-// another X-GitHub-Delivery, so its name is the hash of the body.
+// DeliveryID returns a name for a request of a webhook, so that a repeat of it is recognized; "" if the sender
+// names none. The exception is GitHub: its signature covers the body alone, so an observer of a request could send
+// it again with another X-GitHub-Delivery. Its name is the hash of the body.
 func (v *Verification) DeliveryID(header http.Header, body []byte) string {
 	if v.Way == VerifyGitHub {
 		sum := sha256.Sum256(body)
@@ -143,13 +143,13 @@ func sign(key, content []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// equal compares in a time that does not depend on where two texts differ.
+// equal compares two texts in a time that does not depend on their difference.
 func equal(got, want string) bool {
 	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }
 
-// ShownHeaders returns the headers of a request, in lower case, without those that prove
-// something: what a flow sees is recorded.
+// ShownHeaders returns the headers of a request, in lower case, without proofs of the sender, because a flow's
+// data is recorded.
 func (v *Verification) ShownHeaders(header http.Header) map[string]string {
 	hidden := []string{
 		"authorization", "cookie", "proxy-authorization", "x-hub-signature", "x-hub-signature-256", strings.ToLower(headerSignature),

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// What becomes of a fire while the run of an earlier one is not over.
+// Values for handling a fire while the run of an earlier one is not over.
 const (
 	OverlapSkip     = "skip"
 	OverlapQueue    = "queue"
@@ -22,7 +22,7 @@ const (
 	CatchUpAll  = "all"
 )
 
-// The bounds of what is made up for.
+// Bounds on making up for missed fires.
 const (
 	MaxCatchUp     = 24 * time.Hour
 	MaxCatchUpRuns = 100
@@ -30,10 +30,9 @@ const (
 	onTime = time.Minute
 )
 
-// Due returns which fires of a schedule are to be carried out now, and how many were missed
-// and are given up. after is the last fire that was looked at, name that of the schedule for
-// its jitter. until is the planned time of the last fire that was decided about: zero where
-// there is none.
+// Due returns which fires of a schedule are to be carried out now, and how many were missed and are given up.
+// after is the last fire that was looked at, name the name of the schedule for its jitter. until is the planned
+// time of the last fire that was decided about: zero if there is none.
 func (s *Schedule) Due(name string, after, now time.Time, catchUp string, jitter time.Duration) (due []time.Time, missed int, until time.Time) {
 	from := after
 	if earliest := now.Add(-MaxCatchUp); from.Before(earliest) {

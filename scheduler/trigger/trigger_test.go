@@ -83,8 +83,8 @@ func TestClockChanges(t *testing.T) {
 	}
 }
 
-// TestFiresAreThoseOfTheWall compares the fires of a year with the times on the wall, each looked up by itself: also where the clocks
-// skip midnight, or half an hour.
+// TestFiresAreThoseOfTheWall compares the fires of a year with the times on the wall, each looked up by itself:
+// even if the clocks skip midnight, or half an hour.
 func TestFiresAreThoseOfTheWall(t *testing.T) {
 	zones := []string{
 		"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "America/Santiago", "Atlantic/Azores", "America/Havana", "Asia/Beirut",
@@ -116,8 +116,8 @@ func TestFiresAreThoseOfTheWall(t *testing.T) {
 	}
 }
 
-// instantOf returns when clocks of a zone show a time, which is written as one of UTC: the first time; where they skip it, when they would have
-// shown it.
+// instantOf returns when clocks of a zone show a time, which is written as one of UTC: the first time; if they
+// skip it, when they would have shown it.
 func instantOf(wall time.Time, z *time.Location) time.Time {
 	_, before := wall.Add(-26 * time.Hour).In(z).Zone()
 	_, after := wall.Add(26 * time.Hour).In(z).Zone()
@@ -130,8 +130,8 @@ func instantOf(wall time.Time, z *time.Location) time.Time {
 	return wall.Add(-time.Duration(before) * time.Second).In(z)
 }
 
-// Whatever the schedule, fires go forward, have keys of their own, and the fires of two parts
-// of a time are those of the whole.
+// For any schedule, fires go forward, have keys of their own, and the fires of two parts of a time are together
+// the fires of the whole.
 func TestFiresAreOneSeries(t *testing.T) {
 	zones := []string{"UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Shanghai", "Africa/Cairo", "America/Santiago"}
 	rapid.Check(t, func(r *rapid.T) {
@@ -311,7 +311,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What proves something is not shown to the flow.
+// Proofs of the sender are not shown to the flow.
 func TestShownHeaders(t *testing.T) {
 	v := &trigger.Verification{Way: trigger.VerifyHeader, Header: "X-Gitlab-Token"}
 	shown := v.ShownHeaders(http.Header{"X-Gitlab-Token": {"s3"}, "Authorization": {"Basic x"}, "Cookie": {"a"}, "X-Gitlab-Event": {"Push Hook"}, "Accept": {"a", "b"}})
