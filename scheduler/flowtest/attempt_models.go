@@ -85,7 +85,7 @@ func (a *attempt) openJudge(name string, hasNext bool) (llm.Provider, error) {
 	return observeProvider(name, p, a.judges), nil
 }
 
-// judgeChain is several providers of which the first that answers judges. It is for one check at a time.
+// judgeChain lists several providers; the first that answers judges. It is for one check at a time.
 type judgeChain struct{ llm.Chain }
 
 // Checkpoint takes a checkpoint of every candidate: drop removes the answers that they keep from now on.

@@ -240,7 +240,7 @@ func deniedError(use *scheduler.CallUse) error {
 	return err.WithHint("add mocks: {%s: {...}} to the case, record it with scheduler test --record, or add allow: [%s]", mock, use.Info.Name)
 }
 
-// callPrefix begins the names of mocks that stand for every use of a call.
+// callPrefix begins the names of mocks for every use of a call.
 const callPrefix = "call:"
 
 // guardedHTTP denies requests that calls send other than by the call http, for example to load documents or

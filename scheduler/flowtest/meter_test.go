@@ -98,8 +98,8 @@ func TestJudgesSpend(t *testing.T) {
 	}
 }
 
-// A limit is looked at before each request of a case, of its flow and of its checks: one case with many of them does not overrun it,
-// whatever the flow makes of the refusal.
+// A limit is checked before each request of a case, of its flow and of its checks: one case with many requests
+// does not overrun it, whatever the flow does after the refusal.
 func TestLimitsHoldWithinACase(t *testing.T) {
 	const flow = "-- a.yaml --\nname: a\nsteps:\n  - {id: answer, call: template, with: {template: hi}}\n"
 	judges := strings.Repeat("\n      - {output: answer, judge: {criteria: [Greets]}}", 9)

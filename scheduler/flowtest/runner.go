@@ -18,7 +18,7 @@ type runner struct {
 	suites  []*suiteRun
 	spent   *budget
 
-	mu sync.Mutex // held while Done is told
+	mu sync.Mutex // held while Done is called
 }
 
 // problemOf returns an error as results have it.

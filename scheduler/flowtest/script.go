@@ -132,7 +132,7 @@ func (s *script) countGiven() []int {
 	return counts
 }
 
-// isPriced reports whether each answer tells its cost.
+// isPriced reports whether each answer has its cost.
 func (s *script) isPriced() bool {
 	return !slices.ContainsFunc(s.lists, func(list scriptList) bool {
 		return slices.ContainsFunc(list.answers, func(a scripted.Answer) bool { return a.Error == nil && (a.Usage == nil || a.Usage.Cost == 0) })

@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// Who gets which scripted answer does not depend on which step is faster: steps that may run side by side have lists of their own, or
-// nothing is decided.
+// The scripted answer that a step gets does not depend on which step is faster: steps that may run side by side
+// have lists of their own, or nothing is decided.
 func TestScriptsOfStepsSideBySide(t *testing.T) {
 	archive := `
 -- a.yaml --

@@ -30,7 +30,7 @@ func (m *models) newSessions(index, number int, meter *meter) *sessions {
 	return &sessions{models: m, meter: meter, number: number, order: index, players: map[string]*replay.Player{}, live: map[string]bool{}}
 }
 
-// provider returns who answers by the name of a provider; hasNext is set if another one is asked if it fails.
+// provider returns the provider of a name; hasNext is set if another one is asked after it fails.
 func (s *sessions) provider(name string, hasNext bool) llm.Provider {
 	return llm.Lazy(func() (llm.Provider, error) {
 		p, err := s.open(name)
@@ -172,7 +172,8 @@ func (s *sessions) recordedMS() *int64 {
 	return &whole
 }
 
-// isPriced reports whether the cost of all that was asked is known: takes and servers tell it, or the settings have prices.
+// isPriced reports whether the cost of all requests is known: takes and servers report it, or the settings have
+// prices.
 func (s *sessions) isPriced(used llm.Usage) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ type heardAnswer struct {
 	hasBegun bool      // something of it came before an error, if there was one
 }
 
-// observeProvider returns a provider of which an observer hears.
+// observeProvider returns a provider with an observer.
 func observeProvider(name string, inner llm.Provider, observer usageObserver) llm.Provider {
 	p := &observedProvider{inner, name, observer}
 	if embeddings, ok := inner.(llm.EmbeddingProvider); ok {
@@ -34,7 +34,7 @@ func observeProvider(name string, inner llm.Provider, observer usageObserver) ll
 	return p
 }
 
-// observedProvider is a provider of which an observer hears. It is safe for concurrent use.
+// observedProvider is a provider with an observer. It is safe for concurrent use.
 type observedProvider struct {
 	inner    llm.Provider
 	name     string
@@ -78,7 +78,7 @@ func (p *observedProvider) Checkpoint() (drop func() (again bool)) {
 	return func() bool { return false }
 }
 
-// observedEmbeddings is a provider with models for embeddings of which an observer hears. It is safe for concurrent use.
+// observedEmbeddings is a provider with models for embeddings and an observer. It is safe for concurrent use.
 type observedEmbeddings struct {
 	*observedProvider
 	embeddings llm.EmbeddingProvider
@@ -86,12 +86,12 @@ type observedEmbeddings struct {
 
 var _ llm.EmbeddingProvider = (*observedEmbeddings)(nil)
 
-// Embedder returns an embedder of which the observer hears.
+// Embedder returns an embedder with the observer.
 func (p *observedEmbeddings) Embedder(model string, dimensions int) llm.Embedder {
 	return &observedEmbedder{p.embeddings.Embedder(model, dimensions), model, p.observedProvider}
 }
 
-// observedEmbedder is an embedder of which an observer hears. It is safe for concurrent use.
+// observedEmbedder is an embedder with an observer. It is safe for concurrent use.
 type observedEmbedder struct {
 	llm.Embedder
 	model string

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
-// mockedVariables lists the variables that mocks stand in for.
+// mockedVariables lists the variables that mocks replace.
 func mockedVariables(mocks []suite.Mock) (names []string) {
 	for _, m := range mocks {
 		if m.Variable != "" {

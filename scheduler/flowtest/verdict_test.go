@@ -149,7 +149,7 @@ func printed(r *result.Run, language string) string {
 	return out.String()
 }
 
-// A threshold that no check counts towards is not reached, and that is told.
+// A threshold that no check counts towards is not reached, and that is reported.
 func TestThresholdWithoutScore(t *testing.T) {
 	r := newWorld(t, nil).runArchive(t, `
 -- a.yaml --

@@ -65,9 +65,9 @@ type End struct {
 	Missed string
 }
 
-// ExpectsEnd reports whether the check, which passed or failed, is about a run that ends in this way. Only then may a case pass whose run
-// failed, waits for a person or did not come to the step at which the case stops: for example run: failed expects a failure, and
-// run: {not: {error: {kind: budget}}} does not.
+// ExpectsEnd reports whether the check, which passed or failed, is about a run that ends in this way. A case with
+// such an end, for example a failed run, can only pass with such a check: run: failed expects a failure, and run:
+// {not: {error: {kind: budget}}} does not.
 func (c *Check) ExpectsEnd(end End) bool {
 	switch c.subject.kind { //nolint:exhaustive // the others tell nothing of the end
 	case runSubject:
@@ -123,7 +123,7 @@ func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 	return v.fill(found, e.Language)
 }
 
-// comparesWithItself reports whether the check holds the flow that ran against the same: nothing can come of that.
+// comparesWithItself reports whether the check compares the flow that ran with itself, which proves nothing.
 func (c *Check) comparesWithItself(e *Evidence) bool {
 	return slices.ContainsFunc(c.needs, func(n Need) bool { return n.Flow != "" && n.Flow == e.FlowName })
 }

@@ -26,7 +26,7 @@ type Evidence struct {
 	FlowName string
 	// Provider is the name of the flow's model provider; "" if it is not known.
 	Provider string
-	// Record is the run as its events tell it, secrets masked; Events are these, in order.
+	// Record is the state of the run after its events, secrets masked; Events are these, in order.
 	Record *journal.RunState
 	Events []*journal.Event
 	// Requests are the requests that each step, or something run inside it, has sent to models, or was about to

@@ -33,7 +33,7 @@ type Judging struct {
 	Rubric    string   `json:"rubric,omitempty" doc:"How to grade the text from 0 to 10, instead of criteria."`
 	Reference string   `json:"reference,omitempty" doc:"An answer that is known to be right."`
 	Min       *float64 `json:"min,omitempty" min:"0" max:"1" doc:"What share of the criteria must be met, or the grade as a share of 10. Default: 1 for criteria."`
-	// LLM are the providers that judge, of which the first that answers does.
+	// LLM lists the judging providers; the first that answers judges.
 	LLM  calls.ProviderNames `json:"llm,omitempty" doc:"The provider that judges, or a list that is asked in order; that of the file or of the settings where it is not given."`
 	Runs int                 `json:"runs,omitempty" default:"1" min:"1" max:"9" doc:"How often it is asked; of criteria the majority counts, of grades the mean."`
 }
@@ -228,7 +228,7 @@ func askRubric(ctx context.Context, env *calls.Env, names *value.Map) (answer ru
 // judgeTrials is how often a judge is asked for an answer that fits: once more than once.
 const judgeTrials = 2
 
-// keeper is a provider that keeps its answers; drop is of those after the checkpoint.
+// keeper is a provider that keeps its answers; drop removes the ones after the checkpoint.
 type keeper interface {
 	Checkpoint() (drop func() (again bool))
 }

@@ -20,7 +20,7 @@ func (s *parsedSubject) isMany() bool {
 	return strings.Contains(s.step, anyItem) || slices.Contains(s.path, anyItem)
 }
 
-// firstItem returns a path of a step with the first item in the place of each.
+// firstItem returns a path of a step with the first item in place of each.
 func firstItem(step string) string { return strings.ReplaceAll(step, anyItem, "[0]") }
 
 // decideEach returns the worst verdict of the matchers on the items, with its item. Without an item nothing was

@@ -254,7 +254,7 @@ func (w preferWant) compare(ctx context.Context, of *subject, own, other string)
 	return v.withScore(score)
 }
 
-// similarWant is a text, or several of which the nearest counts.
+// similarWant is a text, or several; the nearest counts.
 type similarWant struct {
 	To    oneOrMore `json:"to" doc:"The text to compare with, or a list of which the nearest counts."`
 	Min   float64   `json:"min" min:"0" max:"1" doc:"The cosine must be at least this."`

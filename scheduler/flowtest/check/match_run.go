@@ -56,8 +56,8 @@ func (m *parsedMatcher) expectsEnd(end End) bool {
 	})
 }
 
-// expectsEvent reports whether a check of events is about such an end: flow.failed and step.waiting tell of one, and step.skipped of the
-// step that the run did not come to.
+// expectsEvent reports whether a check of events is about such an end: flow.failed and step.waiting are, and
+// step.skipped of the step that the run did not come to.
 func expectsEvent(s *parsedSubject, end End) bool {
 	switch s.event { //nolint:exhaustive // the others are in any run
 	case journal.FlowFailed, journal.FlowCancelled:

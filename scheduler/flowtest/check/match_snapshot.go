@@ -165,5 +165,5 @@ func snapshotWay(way []explain.Source, folder string) string {
 	return strings.Join(names, " > ")
 }
 
-// filePlace is a place in a file, behind the name of that.
+// filePlace matches the line and column after the name of a file.
 var filePlace = regexp.MustCompile(`:\d+:\d+`)

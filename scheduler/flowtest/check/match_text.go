@@ -173,7 +173,8 @@ func buildMatches(want string, a *argument) test {
 	}
 }
 
-// matchesAll reports whether an expression matches whatever has a character in it, as far as texts of very different kinds tell.
+// matchesAll reports whether an expression matches every text that is not empty, judging by texts of very
+// different kinds.
 func matchesAll(re *regexp.Regexp) bool {
 	isOther := func(text string) bool { return strings.TrimSpace(text) != "" && !re.MatchString(text) }
 	return !slices.ContainsFunc(sampleTexts(), isOther)

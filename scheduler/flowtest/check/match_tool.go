@@ -24,7 +24,7 @@ func toolMatchers() []matcher {
 	}
 }
 
-// toolNames lists the names of the tools that ran, or of those that were asked for and did not run, in order.
+// toolNames lists the names of the tools that ran, or that were asked for and did not run, in order.
 func (s *subject) toolNames(ran bool) (names []string) {
 	for _, u := range s.uses {
 		if u.isNotRun != ran {

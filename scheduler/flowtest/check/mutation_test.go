@@ -129,7 +129,7 @@ func guardsOf(t *testing.T, e *explain.Explanation) (guards []guard) {
 	return guards
 }
 
-// isTogether reports whether all pieces of a selector stand side by side, so that order can name it.
+// isTogether reports whether all pieces of a selector are side by side, so that order can name it.
 func isTogether(e *explain.Explanation, item string, first *found) bool {
 	var s selector
 	v, err := value.ParseJSON([]byte(item))

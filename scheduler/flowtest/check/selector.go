@@ -39,7 +39,7 @@ func (s selector) text() wording.Text {
 	return wording.Say("%s from %s", name, s.Source)
 }
 
-// covers reports whether a piece is one of those: a station on its way is of the kind and the name, and it
+// covers reports whether the selector names a piece: a station on its way is of the kind and the name, and it
 // comes from the source.
 func (s selector) covers(p *explain.Piece) bool {
 	return s.coversPart(p.Sources) && (s.Source == "" || comesFrom(p.Sources, s.Source))
@@ -69,7 +69,7 @@ func nameFits(s *explain.Source, name string) bool {
 	return naming.Matches(name, own) || isPath || naming.Matches(name, s.Path)
 }
 
-// coversLeftOut reports whether a piece that was left out is one of those.
+// coversLeftOut reports whether the selector names a piece that was left out.
 func (s selector) coversLeftOut(l *explain.LeftOut) bool {
 	kindFits := s.Kind == "" || l.Kind == s.Kind
 	sourceFits := s.Source == "" || naming.Matches(s.Source, l.Name) || naming.Matches(s.Source, l.Step)

@@ -68,7 +68,7 @@ type parsedSubject struct {
 	// round is the round of an agent, from 1; 0 is not given.
 	round int
 	event journal.EventType
-	// runKeys are the matchers that stand under run, runNot is the not there.
+	// runKeys are the matchers below run, runNot is the not there.
 	runKeys []member
 	runNot  *yaml.Node
 }

@@ -263,7 +263,7 @@ outputs: {x: 1}
 	`)
 }
 
-// Two separators with the same text are told apart by their place.
+// Two separators with the same text are distinguished by their place.
 func TestConfinedOfEqualSeparators(t *testing.T) {
 	e := runText(t, `
 inputs: {type: object, properties: {question: {type: string}, other: {type: string}, third: {type: string}}}
@@ -356,7 +356,7 @@ outputs: {x: 1}
 	}
 }
 
-// A tool without a name is told by its type.
+// A tool without a name is identified by its type.
 func TestNameOfTool(t *testing.T) {
 	for definition, want := range map[string]string{
 		`{"type": "function", "function": {"name": "find"}}`: "find",

@@ -18,7 +18,7 @@ import (
 // built, for example {words: {min: 0}} and {matches: ".*"}. This file has the two that hold for all of them: a matcher is tried
 // with values of every kind, and an expression is taken apart.
 
-// The figures that no run comes near: an upper bound of that tests nothing.
+// Figures that no run comes near: an upper bound of such a size tests nothing.
 const (
 	maxCount  = 1e9  // tokens, words, events, warnings
 	maxCost   = 1e6  // USD
@@ -78,7 +78,7 @@ func (s *parsedSubject) knownOf(path []string) prompt.Known {
 	return known
 }
 
-// reportConstant reports an expression that passes whatever its names stand for, or whenever it is asked.
+// reportConstant reports an expression that passes for any values of its names, or whenever it is asked.
 func (m *parsedMatcher) reportConstant(e, when *expression) {
 	written, _ := m.arg.value.Str()
 	text := value.Truncate(strings.TrimSpace(written), maxShown)

@@ -100,7 +100,7 @@ func parsedOrText(raw []byte) value.Value {
 	return v
 }
 
-// hasTextLike reports whether one of the texts in a value, keys aside, is one of those.
+// hasTextLike reports whether isOne is true for one of the texts in a value, keys aside.
 func hasTextLike(v value.Value, isOne func(text string) bool) bool {
 	if text, isText := v.Str(); isText && isOne(text) {
 		return true

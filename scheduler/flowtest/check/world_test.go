@@ -58,7 +58,7 @@ func runFlow(t *testing.T, path string, inputs value.Value, answers ...scripted.
 	}
 	for event, err := range executor.Run(context.Background(), f, inputs) {
 		if err != nil {
-			break // the events tell of it too
+			break // the events have it too
 		}
 		e.Events = append(e.Events, event)
 		e.Record.Add(event)

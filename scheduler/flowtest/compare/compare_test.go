@@ -90,7 +90,7 @@ func TestRepeatsArePermuted(t *testing.T) {
 	if m.Method != compare.Permutation || m.Effect != -0.5 || !m.IsRegression() {
 		t.Errorf("%+v", m)
 	}
-	for _, cs := range before { // all cases are of one group: nothing can be told from it
+	for _, cs := range before { // all cases are in one group: that proves nothing
 		cs.Cluster = "one"
 	}
 	for _, cs := range after {
@@ -171,7 +171,7 @@ func TestPromptSourcesChange(t *testing.T) {
 	}
 }
 
-// A cost of nothing, as without prices, is not told.
+// A cost of nothing, for example without prices, is not shown.
 func TestNoCost(t *testing.T) {
 	withCost := func(cost float64) *result.Run {
 		c := makeCase("x", "p")

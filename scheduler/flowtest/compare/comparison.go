@@ -37,8 +37,8 @@ type Comparison struct {
 	Against string `json:"against"`
 	// Exact reports whether both are replays, so that nothing in them is chance.
 	Exact bool `json:"exact"`
-	// Pairs is how many cases are in both and decided in both; Undecided, Added and Removed are
-	// the ids of those that are not compared.
+	// Pairs is how many cases are in both and decided in both; Undecided, Added and Removed are the ids of the
+	// cases that are not compared.
 	Pairs     int      `json:"pairs"`
 	Undecided []string `json:"undecided,omitempty"`
 	Added     []string `json:"added,omitempty"`

@@ -58,8 +58,8 @@ func (f Files) resultPath(against string) string {
 	return against
 }
 
-// Paths lists the files that a test run reads and keeps: the run before, and the baselines of the names given, of
-// which "" is none.
+// Paths lists the files that a test run reads and keeps: the run before, and the baselines of the names given; the
+// name "" is ignored.
 func (f Files) Paths(names ...string) []string {
 	paths := []string{f.Last}
 	for _, name := range names {

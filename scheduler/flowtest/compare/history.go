@@ -38,7 +38,7 @@ type Past struct {
 // historyPath returns the file of the history, beside the file of the last run.
 func (f Files) historyPath() string { return filepath.Join(filepath.Dir(f.Last), "history.jsonl") }
 
-// KeepHistory adds a line for each file of a run of which a case ran.
+// KeepHistory adds a line for each file of a run with a case that ran.
 func (f Files) KeepHistory(run *result.Run, at time.Time) error {
 	kept, err := f.readHistory()
 	if err != nil {

@@ -45,7 +45,7 @@ const (
 	Sourced What = "sources" // its text comes from other sources
 )
 
-// pieceKey identifies a piece in both prompts. nth tells equal names apart.
+// pieceKey identifies a piece in both prompts. nth distinguishes equal names.
 type pieceKey struct {
 	step, kind, name string
 	prompt, nth      int
@@ -131,8 +131,8 @@ func changeBetween(key pieceKey, old, now *result.Piece) (c PieceChange, ok bool
 	return c, true
 }
 
-// changedSources returns that a piece in both prompts comes from other sources, be its text the same. Baselines of earlier versions
-// do not tell the sources.
+// changedSources reports a change if a piece in both prompts comes from other sources, even with the same text.
+// Baselines of earlier versions have no sources.
 func changedSources(key pieceKey, old, now *result.Piece) (c PieceChange, ok bool) {
 	if old == nil || len(old.Sources) == 0 || len(now.Sources) == 0 {
 		return c, false

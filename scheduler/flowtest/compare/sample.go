@@ -95,7 +95,7 @@ func (m *Metric) estimate(groups [][]float64, seed uint64) {
 		m.Interval = &in
 	}
 	e, ok := stat.ClusteredMean(groups)
-	if visible := e.Visible(); ok && visible > 0 { // 0 and NaN tell nothing
+	if visible := e.Visible(); ok && visible > 0 { // 0 and NaN prove nothing
 		m.Visible = &visible
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 const hostile = `</script><script>alert(1)</script> & "q" 'a' %0A ::error::`
 
-// sample is a run with every outcome, and a hostile text wherever one can stand.
+// sample is a run with every outcome, and a hostile text in every possible place.
 func sample() *result.Run {
 	at := result.Position{File: "flows/a.test.yaml", Line: 4, Col: 7}
 	prompt := &explain.Explanation{Step: "answer", Total: 12, Messages: []explain.ExplainedMessage{

@@ -32,7 +32,8 @@ type TableRow struct {
 type TableCell struct {
 	ID      string         `json:"id"`
 	Outcome result.Outcome `json:"outcome"`
-	// Passed of Decided repeats passed, Low and High are the 95 % interval of that share. Repeats with the same answers are one.
+	// Passed of Decided repeats passed, Low and High are the 95 % interval of their share. Repeats with the same
+	// answers count as one.
 	Passed  int     `json:"passed"`
 	Decided int     `json:"decided"`
 	Low     float64 `json:"low" doc:"The lower end of the 95 % interval of the share that passes."`
@@ -140,7 +141,8 @@ func (o *Options) differenceOf(from, to *result.Case) *Difference {
 	return d
 }
 
-// rateText tells the share of repeats that passed, with its interval: "3/5 (95 %: 23 to 88 %)"; "" for a single observation.
+// rateText returns the share of repeats that passed, with its interval: "3/5 (95 %: 23 to 88 %)"; "" for a single
+// observation.
 func (o *Options) rateText(cell *TableCell) string {
 	if cell.Decided < 2 {
 		return ""

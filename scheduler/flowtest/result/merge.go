@@ -20,7 +20,7 @@ func Merge(last, again *Run) *Run {
 	return merged
 }
 
-// replaceCases puts cases in the place of those with the same id, and the others at the end.
+// replaceCases replaces cases with the same id, and puts the others at the end.
 func (s *Suite) replaceCases(cases []*Case) {
 	places := make(map[string]int, len(s.Cases))
 	for i, c := range s.Cases {

@@ -10,8 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/explain"
 )
 
-// Piece is a piece of a prompt without its text: enough to tell two prompts apart by their
-// sources.
+// Piece is a piece of a prompt without its text: enough to compare two prompts by their sources.
 type Piece struct {
 	// Step is the step of the prompt, and Prompt its number among the prompts of the step, from 1.
 	Step   string `json:"step"`
@@ -26,7 +25,7 @@ type Piece struct {
 	// Sources are the first sources of its text, as [sourceName] names them: each once, in the order of the text.
 	// nil for a piece that was left out, and in pieces of an earlier version.
 	Sources []string `json:"sources,omitempty"`
-	// Reason and Code tell why it was left out, as in [explain.LeftOut], and Detail more about it.
+	// Reason and Code say why it was left out, as in [explain.LeftOut], and Detail gives more about it.
 	Reason string `json:"reason,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Detail string `json:"detail,omitempty"`
@@ -117,7 +116,7 @@ func NameOf(way []explain.Source) (kind, name string) {
 	return string(origin.Kind), origin.Name
 }
 
-// digestOf returns 16 hexadecimal digits that stand for a text.
+// digestOf returns 16 hexadecimal digits as the digest of a text.
 func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

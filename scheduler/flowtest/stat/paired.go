@@ -139,8 +139,8 @@ func Holm(ps []float64) []float64 {
 	return adjusted
 }
 
-// FewestChanges returns how many cases must change, all one way, before a comparison of that many
-// metrics can be significant: 6 with one.
+// FewestChanges returns how many cases must change, all one way, before a comparison with that number of metrics
+// can be significant: 6 with one.
 func FewestChanges(metrics int) int {
 	for n := 1; ; n++ {
 		if math.Ldexp(2, -n)*float64(max(metrics, 1)) <= 1-Confidence {

@@ -26,8 +26,8 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
-// Wilson returns Wilson's score interval of a rate of which passed of n were seen. Of nothing it is
-// all from 0 to 1.
+// Wilson returns Wilson's score interval of a rate, given that passed of n passed. For n = 0 it is the whole range
+// from 0 to 1.
 func Wilson(passed, n int) Interval {
 	if n <= 0 {
 		return Interval{0, 1}
@@ -47,8 +47,8 @@ func Wilson(passed, n int) Interval {
 	return in
 }
 
-// PassAtK returns the chance that at least one of k tries passes, of which passed of n were seen: the
-// unbiased 1 - C(n-passed, k) / C(n, k). ok reports whether n is enough to tell.
+// PassAtK returns the chance that at least one of k tries passes, given that passed of n passed: the unbiased 1 -
+// C(n-passed, k) / C(n, k). ok reports whether n is large enough.
 func PassAtK(n, passed, k int) (chance float64, ok bool) {
 	if !isSample(n, passed, k) {
 		return 0, false
@@ -56,8 +56,8 @@ func PassAtK(n, passed, k int) (chance float64, ok bool) {
 	return 1 - chooseRatio(n-passed, n, k), true
 }
 
-// PassAllK returns the chance that all of k tries pass (pass^k), of which passed of n were seen:
-// the unbiased C(passed, k) / C(n, k). ok reports whether n is enough to tell.
+// PassAllK returns the chance that all of k tries pass (pass^k), given that passed of n passed: the unbiased
+// C(passed, k) / C(n, k). ok reports whether n is large enough.
 func PassAllK(n, passed, k int) (chance float64, ok bool) {
 	if !isSample(n, passed, k) {
 		return 0, false

@@ -32,9 +32,9 @@ func (need Need) IsMetBy(passed, n int) bool {
 	return float64(passed)/float64(n) >= need.Rate
 }
 
-// Decide returns the verdict on a case of which passed and failed repeats of all that are planned are
-// known, and the others, errors or not run yet, are not: it is settled as soon as they cannot
-// change it, and no other repeat needs to run.
+// Decide returns the verdict on a case with passed and failed repeats of the planned ones. The others, errors or
+// not run yet, are not known: the verdict is settled as soon as they cannot change it, and no other repeat needs
+// to run.
 func Decide(passed, failed, planned int, need Need) Verdict {
 	if need.IsMetBy(passed, planned) {
 		return Passed

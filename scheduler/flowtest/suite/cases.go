@@ -250,7 +250,7 @@ func (c *caseReader) addAnswers(answers *value.Map, below string, turn int) {
 	}
 }
 
-// readLLM reads the provider, or the answers that stand in for one.
+// readLLM reads the provider, or the answers in place of one.
 func (c *caseReader) readLLM() {
 	llm := c.settings.LLM
 	if name, isName := llm.Str(); isName {

@@ -182,7 +182,7 @@ func (r *reader) usedColumns(key string) (all bool, used map[string]bool) {
 	return used[""], used
 }
 
-// scalarsOf returns the texts of a node and of those below it.
+// scalarsOf returns the texts of a node and of the nodes below it.
 func scalarsOf(n *yaml.Node) iter.Seq[string] {
 	return func(yield func(string) bool) { yieldScalars(n, yield) }
 }

@@ -55,7 +55,7 @@ func (l *Loader) Parse(ctx context.Context, path string, src []byte) (*Suite, fl
 	return s, problems
 }
 
-// maxDataProblems is how many problems of a file of data are told; the others are counted.
+// maxDataProblems is how many problems of a file of data are reported; the others are counted.
 const maxDataProblems = 20
 
 // withoutMany returns the problems, but replaces those of a data file with too many by their number.

@@ -39,7 +39,7 @@ func TestManyValuesOfAnAxis(t *testing.T) {
 	}
 }
 
-// All variants of a flow are made of one text, however many they are, and so are the files that it reads.
+// The text of a flow is read once for all its variants, and so are the files that it reads.
 func TestVariantsReadOnce(t *testing.T) {
 	dir := unpack(t, txtar.Parse([]byte(`
 -- a.yaml --

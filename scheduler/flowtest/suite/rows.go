@@ -72,7 +72,7 @@ func (row *datasetRow) ownName() string {
 	return ""
 }
 
-// oneLine returns a space for a character that does not stand in a line of text.
+// oneLine returns a space for a character that does not belong in a line of text.
 func oneLine(r rune) rune {
 	if unicode.IsControl(r) {
 		return ' '

@@ -1,5 +1,6 @@
-// Package suite has test files, as they are written and read: a [Suite] is a file, with a [Case] for each of its cases,
-// rows of its dataset and variants of its matrix.
+// Package suite has test files, as they are written and read: a [Suite] is a file, with a [Case] for each of its
+// cases, rows of its dataset and variants of its matrix. For example, one case with 2 rows and 3 variants is read
+// as 6.
 package suite
 
 import (
@@ -124,8 +125,8 @@ func (c *Case) Result() *result.Case {
 	}
 }
 
-// Mock stands in for a step, for every use of a call, or for a variable of vars. Exactly one of Step, Call and Variable is
-// set; a variable has one reply, whose delay is 0.
+// Mock replaces a step, every use of a call, or a variable of vars. Exactly one of Step, Call and Variable is set;
+// a variable has one reply without a delay.
 type Mock struct {
 	Pos      flow.Position
 	Step     string
@@ -160,7 +161,7 @@ type EndedStep struct {
 	Reason        string
 }
 
-// Script is a list of answers that stand in for a model.
+// Script is a list of answers in place of a model's.
 type Script struct {
 	// Step is the step that they are for, with all that runs in it; "" is any.
 	Step string

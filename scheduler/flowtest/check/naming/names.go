@@ -158,7 +158,7 @@ func (n *Names) has(source string) bool {
 // itemNumbers are the numbers in paths of steps that run for each item.
 var itemNumbers = regexp.MustCompile(`\[[^/\]]*\]`)
 
-// hasStep reports whether a flow can have a step that another runs, by its path or a pattern of that.
+// hasStep reports whether a flow can have a step that another runs, by its path or a pattern of the path.
 func (n *Names) hasStep(source string) bool {
 	id, _, _ := strings.Cut(source, ".")
 	for _, p := range n.paths {

@@ -29,8 +29,8 @@ func Matches(pattern, name string) bool {
 	return strings.HasSuffix(name, parts[len(parts)-1])
 }
 
-// MatchesPath reports whether a pattern is a file: by its name, by its path, or by the end of that. Paths of sources begin at the
-// working directory or at a flow, so that their beginning says nothing.
+// MatchesPath reports whether a pattern matches a file: its name, its path, or the end of its path. Paths of
+// sources begin at the working directory or at a flow, so that their beginning says nothing.
 func MatchesPath(pattern, file string) bool {
 	if file == "" {
 		return false

@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/explain"
 )
 
-// sourceWords are the sources that are no names.
+// sourceWords are the words for sources that are not names.
 func sourceWords() []string { return []string{"http", "tool", "model", "memory", "user", "clock"} }
 
 // scopeWords are the names that templates of flows know beside their steps, without question, which is inputs.question.
@@ -17,7 +17,8 @@ func scopeWords() []string {
 // memoryWords are the names of memories without an id.
 func memoryWords() []string { return []string{"session", "long_term"} }
 
-// messageRoles lists the roles of messages, and those that [explain.Explain] gives texts that are no messages.
+// messageRoles lists the roles of messages, and the roles that [explain.Explain] gives to texts other than
+// messages.
 func messageRoles() []string {
 	return []string{"system", "developer", "user", "assistant", "tool", "function", "prompt", "text", explain.RoleTools}
 }
