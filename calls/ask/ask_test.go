@@ -487,7 +487,7 @@ func TestStructured(t *testing.T) {
 	}
 }
 
-// waysOf tells by which way each request asks for a document: F, S or P.
+// waysOf returns the way in which each request asks for a document: F, S or P.
 func waysOf(requests []*llm.Request) (ways string) {
 	for _, asked := range requests {
 		switch {

@@ -22,7 +22,7 @@ var ownMembers = []struct{ name, parameter string }{
 	{"input", "messages"}, {"instructions", "system"}, {"previous_response_id", ""}, {"conversation", ""}, {"prompt", ""},
 }
 
-// LintExtra finds members of the parameter extra that the call makes of its other parameters.
+// LintExtra finds members of the parameter extra that the call makes from its other parameters.
 func LintExtra(params value.Value) (problems []schema.Problem) {
 	extra, _ := params.Get("extra")
 	for _, member := range ownMembers {

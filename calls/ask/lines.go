@@ -105,8 +105,8 @@ func RecordText(r calls.FinishedStep) calls.Traced {
 	return RecordJSON(r)
 }
 
-// RecordJSON returns the output of a finished step as JSON. Of the answer of a model it leaves out who
-// gave it: a prompt is the same whichever provider of a list has answered the step before.
+// RecordJSON returns the output of a finished step as JSON. It leaves out the provider of a model's answer: a
+// prompt is the same whichever provider of a list has answered the step before.
 func RecordJSON(r calls.FinishedStep) calls.Traced {
 	output := r.Output
 	_, isAnswer := output.Get("finish_reason")
@@ -127,9 +127,8 @@ func plainLines(traced []TracedLine) []Line {
 	return lines
 }
 
-// keepNewest keeps the newest lines that fit into a budget of tokens, oldest first, and
-// tells how many it left out. Of a last line that is too long by itself, the
-// beginning stays.
+// keepNewest keeps the newest lines that fit into a budget of tokens, oldest first, and returns how many it left
+// out. If the last line is too long by itself, its beginning stays.
 func keepNewest(lines []TracedLine, budget int, tokens llm.Counter) (kept []TracedLine, left int) {
 	room, from := budget, len(lines)
 	for from > 0 {

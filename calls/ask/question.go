@@ -365,7 +365,7 @@ func capitalize(name string) string {
 	return string(unicode.ToUpper(first)) + name[size:]
 }
 
-// isPlural reports whether an English name is one of several things.
+// isPlural reports whether an English name means several things.
 func isPlural(name string) bool {
 	words := strings.Fields(strings.ToLower(name))
 	if len(words) == 0 {

@@ -50,7 +50,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestQuestionForEither: fields of which one is enough are asked for together.
+// TestQuestionForEither: alternative fields are asked for together.
 func TestQuestionForEither(t *testing.T) {
 	f := ask.Field{Either: []ask.Field{{Name: "email", Schema: parse(t, "{type: string}")}, {Name: "phone", Schema: parse(t, "{title: Phone number}")}}}
 	en, zh := ask.Wording{Language: "en"}, ask.Wording{Language: "zh"}
@@ -67,7 +67,7 @@ func TestQuestionForEither(t *testing.T) {
 	}
 }
 
-// TestUnfit: why a value does not fit is told in words.
+// TestUnfit: people read in words why a value does not fit.
 func TestUnfit(t *testing.T) {
 	for _, c := range []struct{ schema, value, en, zh string }{
 		{"{type: integer, minimum: 1}", "0", "It must be at least 1.", "不能小于 1。"},

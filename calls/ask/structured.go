@@ -92,8 +92,8 @@ func (s *Structured) newRequest(req *llm.Request, schema value.Value) *llm.Reque
 	return &asked
 }
 
-// isRefused reports whether the server refused the request itself: it does not know
-// schemas or functions, or no model of that name that does.
+// isRefused reports whether the server refused the request itself: it does not know schemas or functions, or has
+// no model of that name that does.
 func isRefused(err error) bool {
 	var e *llm.Error
 	if !errors.As(err, &e) {

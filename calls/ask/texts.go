@@ -43,7 +43,7 @@ type Values struct {
 	origins map[string][]calls.Origin
 }
 
-// NewValues returns values of which no text has a known origin.
+// NewValues returns values without known origins.
 func NewValues(pairs ...any) Values {
 	return Values{value.Pairs(pairs...), map[string][]calls.Origin{}}
 }
@@ -204,7 +204,7 @@ func (v Values) partsOf(spans []prompt.Span, text, own string, lineOf func(offse
 	return parts
 }
 
-// originsOf returns the text of a span that was made of values, with its origins.
+// originsOf returns the text of a span that came from values, with its origins.
 func (v Values) originsOf(s prompt.Span, text string) calls.Traced {
 	from := s.Sources[0]
 	origins := v.origins[from.Name+from.Pointer]

@@ -1,5 +1,5 @@
-// Package callstest is the conformance suite of any call: run [Run] on a
-// Definition and it is held to everything that the engine relies on.
+// Package callstest is the conformance suite of any call: run [Run] on a Definition, and it checks everything that
+// the engine relies on, for example that the call stops when it is cancelled.
 package callstest
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// ToolCall is a call that the model wants to be made, in the shape of the API, so
-// that it can stand in the next request as it is: vendor's fields included.
+// ToolCall is a call that the model requests, in the shape of the API, so that the next request can repeat it as
+// it is: vendor's fields included.
 type ToolCall struct {
 	ID       string
 	Function Function

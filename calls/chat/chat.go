@@ -1,5 +1,5 @@
-// Package chat is the call that asks the model: messages, tools and a JSON Schema
-// in; the text as it is written, then the whole answer out.
+// Package chat is the call that asks the model: messages, tools and a JSON Schema in; the text as it is written,
+// then the whole answer out. For example, {user: hello} sends one message of the user.
 package chat
 
 import (
@@ -176,7 +176,7 @@ func checkMessages(params value.Value, env calls.LintEnv) (problems []schema.Pro
 	return problems
 }
 
-// checkTools finds tools that are no such thing, as far as they are known.
+// checkTools finds values that are not tools, as far as they are known.
 func checkTools(params value.Value, env calls.LintEnv) (problems []schema.Problem) {
 	tools, _ := params.Get("tools")
 	for i, tool := range tools.List() {
@@ -346,7 +346,7 @@ func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, 
 	return out, nil
 }
 
-// listTools returns the tools that the parameters write out: who asked runs them.
+// listTools returns the tools that the parameters write out: the caller of the model runs them.
 func listTools(params value.Value) (tools []calls.Tool, isWhole bool) {
 	list, hasTools := params.Get("tools")
 	isWhole = !hasTools || !list.IsNull()

@@ -203,7 +203,7 @@ func namedBranches(output, params value.Value) value.Value {
 	return schema.WithProperty(output, "branch", value.OfMap(value.Pairs("type", "string", "enum", names)))
 }
 
-// strategyName is who picks.
+// strategyName returns the name of the strategy that picks.
 func (p Params) strategyName() string {
 	if p.By != "" {
 		return p.By
@@ -272,8 +272,8 @@ func (in Input) openChoices() (open []Choice) {
 	return open
 }
 
-// askModel lets the model pick. An answer that names none of the branches, also after the model was
-// told so, leads to the default; a provider that fails does not.
+// askModel lets the model pick. An answer that names none of the branches, even after a second request, leads to
+// the default; a provider that fails does not.
 func (p Params) askModel(ctx context.Context, env *calls.Env, in Input) (*Output, error) {
 	open := in.openChoices()
 	switch len(open) {

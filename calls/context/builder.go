@@ -17,7 +17,7 @@ type builder struct {
 
 	// before is the history if the step gives none.
 	before calls.Dialogue
-	// past is the history as providers take it, with the indexes of those that were given.
+	// past is the history as providers accept it, with the indexes of the given messages.
 	past []calls.RepairedMessage
 
 	out      Output

@@ -24,8 +24,8 @@ func (f facts) values() *value.Map {
 	return value.Pairs("tools", f.Tools, "time", f.Time, "runtime", f.Runtime, "workspace", f.Workspace, "channel", f.Channel, "chat_id", f.ChatID)
 }
 
-// renderTraced renders a text in the language of the run, with the sources of its
-// bytes: words of the text's file, and facts, of which some are parameters.
+// renderTraced renders a text in the language of the run, with the sources of its bytes: words of the text's file,
+// and facts, some of them parameters.
 func (b *builder) renderTraced(ctx context.Context, name string, f facts) (tracedText, error) {
 	text, parts, err := ask.TracedPrompt(ctx, b.env, "context", texts, name, ask.Values{Map: f.values()})
 	traced := tracedText{text: text, reason: b.env.Say("built-in text")}

@@ -17,8 +17,7 @@ import (
 // maxText is how much of a text file is read, in bytes.
 const maxText = 1 << 20
 
-// rootDir is a directory of which files are read, and none outside it: symbolic
-// links that lead out are refused.
+// rootDir is a directory whose files may be read, and no others: symbolic links that lead out are refused.
 type rootDir struct {
 	root *os.Root
 	// shown is the path as the user gave it, cleaned, with slashes: the model's text must not depend on the

@@ -71,7 +71,7 @@ func departures() map[string]string {
 		"skill-frontmatter-bom":              activated("fm", "body") + listed("fm", "D"),
 		// OpenClaw's workspaces have MEMORY.md at the root.
 		"mem-root-memory-ignored": identityOnly + "\n\n---\n\n# Memory\n\n## Long-term Memory\nroot file is not read\n",
-		// The name of the file may be written in any case, and skills may stand in folders of skills.
+		// The name of the file may be written in any case, and skills may be in folders of skills.
 		"skill-ignored-entries": skillsHead +
 			strings.TrimSuffix(strings.ReplaceAll(listed("inner", "D"), "/skills/inner/", "/skills/deep/inner/"), "</skills>") +
 			strings.TrimPrefix(strings.ReplaceAll(listed("lower", "lower"), "SKILL.md", "skill.md"), "<skills>\n"),

@@ -119,7 +119,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	return in, nil
 }
 
-// Exec asks the model; in nothing there are no new facts.
+// Exec asks the model; if there is no text, there are no new facts.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
 		if err := ctx.Err(); err != nil {

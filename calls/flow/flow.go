@@ -1,4 +1,4 @@
-// Package flow is the call that runs another flow file as one step.
+// Package flow is the call that runs another flow file as one step, for example {path: shared/greet.yaml}.
 package flow
 
 import (

@@ -42,7 +42,7 @@ func readDocument(dir, name string) (value.Value, error) {
 		return value.Value{}, err
 	}
 	last := &lastDocument
-	last.Lock() // who wants the same waits until it is read
+	last.Lock() // a reader of the same document waits until it is read
 	defer last.Unlock()
 	path := filepath.Join(dir, name)
 	isLast := last.path == path && os.SameFile(last.info, info)

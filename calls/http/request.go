@@ -125,8 +125,8 @@ func parseURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// fillPath puts the values of path in the place of the {name}s. Only the path has some:
-// elsewhere a value could name another host, or another parameter.
+// fillPath replaces the {name}s by the values of path. Only the path has some: elsewhere a value could name
+// another host, or another parameter.
 func (in Input) fillPath(raw string, op *openapi.Operation) (string, error) {
 	rest, query, _ := strings.Cut(raw, "?")
 	start := 0

@@ -105,7 +105,7 @@ func (b *builder) warn(format string, args ...any) {
 	b.warnOf(calls.Warning{Code: "entry"}, format, args...)
 }
 
-// warnOf adds a warning, of which w has all but the text.
+// warnOf adds a warning; w has everything but the text.
 func (b *builder) warnOf(w calls.Warning, format string, args ...any) {
 	if len(b.warnings) < maxWarnings {
 		w.Text = b.env.Say(format, args...)

@@ -137,8 +137,7 @@ func (b *builder) readCommonFields(c *candidate) {
 	c.reason, c.code = wording.Say("always"), codeAlways
 }
 
-// warnDeprecated tells of fields that other programs give a meaning to, and this
-// call does not.
+// warnDeprecated warns of fields that mean something in other programs, but not in this call.
 func (b *builder) warnDeprecated() {
 	keys, first := 0, ""
 	for i := range b.candidates {
@@ -158,8 +157,7 @@ func (b *builder) warnDeprecated() {
 	}
 }
 
-// countLostConditions counts the entries of which [hasLostCondition] is true; first is the name of
-// the first.
+// countLostConditions counts the entries for which [hasLostCondition] is true; first is the name of the first.
 func (b *builder) countLostConditions() (n int, first string) {
 	for i := range b.candidates {
 		c := &b.candidates[i]
@@ -199,8 +197,7 @@ func (b *builder) warnUnread(books []*book) {
 	}
 }
 
-// warnMisspelt tells of fields and values that look misspelt, once for each, with the first
-// entry that has it.
+// warnMisspelt warns of fields and values that look misspelt, once for each, with the first entry that has it.
 func (b *builder) warnMisspelt() {
 	type group struct {
 		misspelling

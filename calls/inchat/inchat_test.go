@@ -71,7 +71,7 @@ func TestDocumentedExample(t *testing.T) {
 	}
 }
 
-// summary is the messages that are no history and the trace, a line each.
+// summary returns the messages outside of the history and the trace, a line each.
 func summary(t *testing.T, with string) (contents, trace, warnings []string) {
 	t.Helper()
 	def := inchat.Definition()

@@ -69,8 +69,8 @@ func insertEntries(messages []message, entries []*candidate) []message {
 	return liftFromToolCalls(append(left, right...))
 }
 
-// liftFromToolCalls puts entries that came between a message that calls tools and its results in
-// front of that message, for model servers refuse a request in which anything is between them.
+// liftFromToolCalls moves entries that came between a message with tool calls and its results in front of that
+// message, because model servers refuse a request in which anything is between them.
 func liftFromToolCalls(messages []message) []message {
 	for i := 0; i < len(messages); i++ {
 		if !messages[i].callsTools() {

@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// ownFields are the fields that change the prompt, or the name of an entry. A field that is
-// nearly one of them is taken for a misspelt one.
+// ownFields are the fields that change the prompt, or the name of an entry. A field with nearly the same name
+// counts as misspelt.
 var ownFields = []string{
 	"identifier", "name", "position", "enabled", "role", "depth", "order", "mode", "condition", "content", "priority", "ignore_budget",
 	"entries", "world_book",

@@ -187,7 +187,7 @@ func TestLorebookWrongValues(t *testing.T) {
 	}
 }
 
-// Numbers and texts for flags and integers, as books in the wild have them, are no mistake.
+// Numbers and texts for flags and integers, as books in the wild have them, are fine.
 func TestLorebookLooseValues(t *testing.T) {
 	for _, fields := range []string{
 		`constant: 1`, `constant: "TRUE", disable: 0`, `constant: true, disable: "false", enabled: "true"`, `constant: true, enabled: 1`,
@@ -201,7 +201,7 @@ func TestLorebookLooseValues(t *testing.T) {
 	}
 }
 
-// A book's own scan_depth that is not an integer is told, at its place.
+// A book's own scan_depth that is not an integer is reported, at its place.
 func TestLorebookWrongScanDepth(t *testing.T) {
 	with := params(t, "history: []\nworld_books: {name: W, scan_depth: deep, entries: [{uid: 0, key: [a], content: x}]}\n")
 	env, told := calls.NewEnv(), warnings{}
@@ -233,7 +233,7 @@ func TestLorebookScanDepth(t *testing.T) {
 	}
 }
 
-// A misspelt field is told once, at its place; other fields are counted for the book.
+// A misspelt field is reported once, at its place; other fields are counted for the book.
 func TestLorebookMisspeltOnce(t *testing.T) {
 	with := params(t, "history: []\nworld_books: {name: W, entries: [{uid: 0, key: [a], content: x, selectve: true, sticky: 3}]}\n")
 	env, told := calls.NewEnv(), warnings{}

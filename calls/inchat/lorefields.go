@@ -7,12 +7,11 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// isLore reports whether an entry is one of another program's lorebook: each entry of a
-// foreign book, and elsewhere one that has a field of these programs, such as keys. Entries with mode
-// or condition are native.
+// isLore reports whether an entry belongs to another program's lorebook: each entry of a foreign book, and in
+// other books an entry with a field of these programs, such as keys. Entries with mode or condition are native.
 func (e placedEntry) isLore() bool { return e.book != nil && e.book.foreign || isLore(e.v.Map()) }
 
-// isLore is [placedEntry.isLore] of a candidate; a preset may be taken for one, too.
+// isLore is [placedEntry.isLore] of a candidate; a preset may count as such an entry, too.
 func (c *candidate) isLore() bool { return c.book != nil && c.book.foreign || isLore(c.entry) }
 
 func isLore(entry *value.Map) bool {

@@ -16,8 +16,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// evaluateLore decides about the entries of other programs' lorebooks by their keys,
-// and expands the macros in the contents of those that are in.
+// evaluateLore decides about the entries of other programs' lorebooks by their keys, and expands the macros in the
+// contents of the included ones.
 func (b *builder) evaluateLore(ctx context.Context, in Input) error {
 	m := &loreMatcher{in: in, expander: newLoreExpander(b.env, in.Variables), scans: map[int64]*scan{}}
 	for i := range b.candidates {
@@ -180,10 +180,10 @@ func (s *scan) has(key string, e *loreEntry) bool {
 	return !e.wholeWords || !isSingleWord || hasWord(text, key)
 }
 
-// disagrees lists the fields because of which another program could decide otherwise than the
-// search for the keys as they are written did: one that widens the search of an entry that is not found, and
-// use_regex with a key such as "mar(ket|sh)" that says another thing as a regular expression. SillyTavern sets
-// use_regex on every entry that it exports, and takes only a key in slashes for an expression.
+// disagrees lists the fields because of which another program could decide otherwise than the search for the keys
+// as they are written did: fields that widen the search, for an entry that is not found, and use_regex with a key
+// such as "mar(ket|sh)" that says another thing as a regular expression. SillyTavern sets use_regex on every entry
+// that it exports, and uses only a key in slashes as an expression.
 func (s *scan) disagrees(e *loreEntry, found bool) []wording.Text {
 	if !found && len(e.widening) > 0 {
 		return e.widening

@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// loreValue tells which values fields of lorebooks take. An entry with another one is left
-// out: SillyTavern would take it for something that its author did not mean.
+// loreValue lists the values that fields of lorebooks allow. An entry with another one is left out: SillyTavern
+// would read it as something that its author did not mean.
 type loreValue struct {
 	fields  [][]string // each with its other names
 	isKnown func(value.Value) bool

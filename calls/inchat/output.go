@@ -200,8 +200,7 @@ func (t *outputTables) originsOf(c *candidate) value.Value {
 	return t.wholeOrigin(c.pointer+"/content", len(c.content), false)
 }
 
-// sourcesOf returns the [calls.Origin] list of a message of the history: its content, or the
-// JSON of that.
+// sourcesOf returns the [calls.Origin] list of a message of the history: its content, or the content's JSON.
 func (t *outputTables) sourcesOf(m *message) value.Value {
 	if m.origins != nil {
 		return value.Must(m.origins)

@@ -169,9 +169,8 @@ func truthText(text string) (truth, ok bool) {
 
 var configSchema = sync.OnceValue(schema.MustFor[config])
 
-// checkConfig makes a config of a document. Unknown keys are warnings; everything else
-// that is wrong is a problem, all of them together. Duplicate names are told
-// apart, for a lenient reader keeps both modules.
+// checkConfig makes a config from a document. Unknown keys are warnings; every other fault is a problem, all of
+// them together. Duplicate names are returned separately, because a lenient reader keeps both modules.
 func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Problems) {
 	cfg = &config{}
 	for _, p := range configSchema().Check(doc) {

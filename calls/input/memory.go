@@ -245,7 +245,7 @@ func (s settings) tracedMemory(r recalledMemory, from memorySource) calls.Traced
 	return expandFormat(s.traced(keyMemoryFormat, s.MemoryFormat), map[string]calls.Traced{"{text}": from.text, "{score}": score})
 }
 
-// expandFormat puts texts in the place of their names in braces.
+// expandFormat replaces names in braces by their texts.
 func expandFormat(format calls.Traced, texts map[string]calls.Traced) calls.Traced {
 	var pieces []calls.Traced
 	end := 0

@@ -88,7 +88,7 @@ func (t *filledText) sayRest(data value.Value) error {
 		return err
 	}
 	if !t.isOpen {
-		return nil // nothing is known: {} would tell the user nothing
+		return nil // nothing is known: {} would not help the user
 	}
 	return t.sayText("}")
 }

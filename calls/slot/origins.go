@@ -79,8 +79,7 @@ func hasPointers(data value.Value) bool {
 	return false
 }
 
-// originOfDatum returns the origins of the data by pointer: a parameter, or who found it, as the
-// sources say.
+// originOfDatum returns the origins of the data by pointer: a parameter, or the source that found the value.
 func (p *Params) originOfDatum(sources *value.Map) func(pointer string) calls.Origin {
 	known := p.originOfKnown()
 	return func(pointer string) calls.Origin {
@@ -116,7 +115,7 @@ func (p *Params) originOfKnown() func(pointer string) calls.Origin {
 		return asGiven
 	}
 	proc, err := p.newProcessor()
-	if err != nil { // then there are no data
+	if err != nil { // then there is no data
 		return asGiven
 	}
 	pointers := proc.ConvertPointers(p.Data.Value)

@@ -31,7 +31,7 @@ type Params struct {
 	kit *Kit
 }
 
-// known is data of any kind. Null that is given is told from nothing given.
+// known is data of any kind. It distinguishes a given null from nothing given.
 type known struct {
 	value.Value
 	given bool
@@ -93,7 +93,7 @@ type Work struct {
 	modelFailed bool
 	talk        *calls.Traced // the dialogue before the question; nil until it is read
 	warnings    []string
-	// filled tells the user the data; nil if the step does not talk to the user.
+	// filled shows the user the data; nil if the step does not talk to the user.
 	filled *filledText
 }
 

@@ -190,7 +190,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	}
 }
 
-// fill lets the stages fill in turn, and tells the user the data.
+// fill lets the stages fill in turn, and shows the user the data.
 func (p Params) fill(ctx context.Context, env *calls.Env, in Input, filled *filledText) (Output, error) {
 	filling, err := p.newFilling(env.Vars.Now, env.Vars.Language, in.Question)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	byFunction processor.Source = "function"
 )
 
-// Warn adds to the warnings of the output, and tells the user of the run.
+// Warn adds to the warnings of the output, and warns the user of the run.
 func (w *Work) Warn(format string, args ...any) {
 	w.warnings = append(w.warnings, wording.Say(format, args...).In(w.Env.Vars.Language))
 	w.Env.Warn("filling", format, args...)

@@ -83,7 +83,7 @@ type warner []calls.Warning
 
 func (w *warner) Warn(warning calls.Warning) { *w = append(*w, warning) }
 
-// A summary that the vendor has cut is told of.
+// A summary that the vendor has cut gives a warning.
 func TestCutSummary(t *testing.T) {
 	for reason, code := range map[string]string{"length": "cut", "content_filter": "filtered", "stop": ""} {
 		call, err := summary.Definition().New(value.OfMap(value.Pairs("text", "long")))

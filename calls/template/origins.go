@@ -92,7 +92,7 @@ func (p *Params) namedIn(t *prompt.Template, span prompt.Span) (refs []prompt.Va
 	return refs
 }
 
-// computedFrom returns the origins of a text of which is not known which bytes which values gave.
+// computedFrom credits every value to the whole text, for example for a filter such as join that mixes them.
 func computedFrom(spans []prompt.Span, text string) (list []calls.Origin) {
 	o := calls.Origin{End: len(text), Pointer: pointer, Computed: true}
 	list = append(list, o)

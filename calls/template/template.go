@@ -1,5 +1,5 @@
-// Package template is the call that renders one template with the values it is
-// given.
+// Package template is the call that renders one template with the given values: for example, "{{ name | upper }}"
+// with name: lin gives LIN.
 package template
 
 import (

@@ -47,8 +47,8 @@ func NewClient(allow []string) (*http.Client, error) {
 	}, nil
 }
 
-// NewHostCheck returns a function that tells before a request whether it is sure to be refused: its error is
-// the one of the request for an address, or for localhost, that is neither public nor allowed. Other names are only
+// NewHostCheck returns a function that reports before a request whether it is sure to be refused: its error is the
+// error of the request for an address, or for localhost, that is neither public nor allowed. Other names are only
 // known when they are dialled. allow is as for [NewClient].
 func NewHostCheck(allow []string) (check func(host, port string) error, err error) {
 	g, err := newGuard(allow)

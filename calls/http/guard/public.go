@@ -24,7 +24,7 @@ func Public(addr netip.Addr) bool {
 	return addr.IsValid()
 }
 
-// embeddedIPv4 returns the IPv4 address that a NAT64 gateway makes of an IPv6 one.
+// embeddedIPv4 returns the IPv4 address inside the IPv6 address of a NAT64 gateway.
 func embeddedIPv4(addr netip.Addr) (netip.Addr, bool) {
 	if !netip.MustParsePrefix("64:ff9b::/96").Contains(addr) {
 		return netip.Addr{}, false

@@ -102,7 +102,7 @@ func Find(doc value.Value, name string) (*Operation, error) {
 				isMeant = isMeant || isNamed
 				unread = wording.Errorf("there is no operation %q among those that can be read; the path %s cannot: %w", name, path, err)
 			}
-			continue // it is not the one that is looked for, as far as anybody can tell
+			continue // as far as is known, it is not the one that is looked for
 		}
 		for _, method := range methods {
 			op, ok := item.Get(method)

@@ -1,6 +1,6 @@
-// Package keyword is the condition language of lorebooks: which words must, or
-// must not, occur in a text. [Parse] reads a condition, [Find] looks for the
-// words of any number of conditions in one pass over the text.
+// Package keyword is the condition language of lorebooks: it says which words must, or must not, occur in a text,
+// for example all::tea,cup. [Parse] reads a condition, [Find] looks for the words of any number of conditions in
+// one pass over the text.
 package keyword
 
 import (

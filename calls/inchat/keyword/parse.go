@@ -145,9 +145,8 @@ func (p *parser) accept(forms string) bool {
 	return true
 }
 
-// skipCommas skips the commas before an item. It reports whether there were any and
-// whether no item follows. Commas with nothing between them, or beside the end,
-// are told once.
+// skipCommas skips the commas before an item. It reports whether there were any and whether no item follows. It
+// warns once of commas with nothing between them, or beside the end.
 func (p *parser) skipCommas(first bool) (comma, end bool) {
 	count := 0
 	for c := p.peek(); c != "" && strings.Contains(commas, c); c = p.peek() {

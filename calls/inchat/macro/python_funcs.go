@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// constants are the members of modules that are no functions.
+// constants are the members of modules that are not functions.
 var constants = map[string]float64{"math_pi": math.Pi, "math_e": math.E, "math_tau": 2 * math.Pi}
 
 // functions are the functions for python code, by the names in translated code.

@@ -51,8 +51,7 @@ func (t *translator) parseSimple() stmt {
 	return stmt{expr: t.compileExpr(), tuple: tuple}
 }
 
-// isTuple looks ahead: does the whole rest stand in one pair of parentheses with a
-// comma in it?
+// isTuple looks ahead and reports whether the whole rest is in one pair of parentheses with a comma in it.
 func (t *translator) isTuple() bool {
 	depth, comma := 0, false
 	for i := t.at; i < len(t.tokens); i++ {

@@ -1,5 +1,5 @@
-// Package extract finds the JSON that a model's text holds: behind its thoughts,
-// between fences, in prose, and nearly right. It is process_response of the documents.
+// Package extract finds the JSON in a model's text: behind its thoughts, between fences, in prose, and nearly
+// right, for example {'a': 1,}. It is process_response of the documents.
 package extract
 
 import (

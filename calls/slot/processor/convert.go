@@ -54,7 +54,7 @@ func (p *Processor) ConvertPointers(answer value.Value) value.Value {
 	return data
 }
 
-// pointersIn returns the value with pointers in the place of the values that have no members.
+// pointersIn returns the value with pointers in place of the values that have no members.
 func pointersIn(v value.Value, pointer string) value.Value {
 	switch v.Kind() {
 	case value.List:

@@ -168,11 +168,10 @@ func TypeDescription(schema value.Value) value.Value {
 	return describe(name, nil)
 }
 
-// ParamsNode returns the tree of parameters below a root of that name: {paramName,
-// paramPath, paramType, subParams}. The path is the names from the root on,
-// separated by slashes; the type is string, number, bool, list or dict; subParams
-// are the properties of a dict, else null. Properties without a single type are
-// not in it; null is a schema that has none itself.
+// ParamsNode returns the tree of parameters below a root of that name: {paramName, paramPath, paramType,
+// subParams}. The path is the names from the root on, separated by slashes; the type is string, number, bool, list
+// or dict; subParams are the properties of a dict, else null. Properties without a single type are left out; a
+// schema without one gives null.
 func ParamsNode(schema value.Value, name string) value.Value { return paramsNodeAt(schema, name, name) }
 
 func paramsNodeAt(schema value.Value, name, path string) value.Value {

@@ -103,8 +103,7 @@ func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
 	}
 }
 
-// mendsWhole reports whether v, which is not an object, fits in the place of all data that is
-// faulty as a whole.
+// mendsWhole reports whether v, which is not an object, fits in place of all data that is faulty as a whole.
 func (t *answerMerge) mendsWhole(v value.Value) bool {
 	if !failsAsWhole(t.open[""]) {
 		return false
@@ -113,8 +112,8 @@ func (t *answerMerge) mendsWhole(v value.Value) bool {
 	return ok && len(t.findFaults(cleaned)) == 0
 }
 
-// failsAsWhole reports whether one of the faults of a place is of the value as a whole: which
-// of its members are right cannot be told.
+// failsAsWhole reports whether one of the faults of a place is about the value as a whole: then it is not known
+// which of its members are right.
 func failsAsWhole(faults []schema.Fault) bool {
 	return slices.ContainsFunc(faults, func(f schema.Fault) bool {
 		return slices.Contains([]string{"anyOf", "oneOf", "not", "const", "enum"}, f.Keyword)

@@ -104,8 +104,7 @@ func (t *answerMerge) tryAnswerAlone() {
 	}
 }
 
-// misfit is something to take back: the value at tokens, set by the change
-// of that index.
+// misfit is a value to take back: at tokens, set by the change with that index.
 type misfit struct {
 	tokens []string
 	change int
