@@ -80,7 +80,7 @@ type Recalled struct {
 
 // Item is one candidate that an importance function judges.
 type Item struct {
-	// Name tells items apart in messages: a module's name, an entry's id.
+	// Name distinguishes items in messages: a module's name, an entry's id.
 	Name string `json:"name"`
 	// Text is the candidate's text, as far as it is known. For example, the text of a module of input lacks its
 	// variables, which are fetched for included modules.
@@ -105,7 +105,7 @@ type Importance interface {
 	Judge(ctx context.Context, state State, items []Item) ([]Verdict, error)
 }
 
-// ImportanceFunc is an [Importance] made of a function that judges one item.
+// ImportanceFunc is a function that judges one item, as an [Importance].
 type ImportanceFunc func(ctx context.Context, state State, item Item) (Verdict, error)
 
 // Judge calls f for each item and stops at the first error.
@@ -132,7 +132,7 @@ type Resolver interface {
 // example in a plugin: recordings of runs keep its answers, and a replay does not ask it.
 type Outsider interface{ IsOutside() bool }
 
-// ResolverFunc is a [Resolver] made of a function that resolves one name.
+// ResolverFunc is a function that resolves one name, as a [Resolver].
 type ResolverFunc func(ctx context.Context, state State, name string) (any, error)
 
 // Resolve calls f for each name, and encodes its results as JSON.

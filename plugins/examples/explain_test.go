@@ -60,7 +60,7 @@ func TestPartsOfPlugins(t *testing.T) {
 				part(-1, 8, sdk.Origin{Pointer: "/topic"}),           // before the beginning
 				part(6, 8, sdk.Origin{Pointer: "/topic", From: 1}),   // other bytes of the parameter
 				part(8, 12, sdk.Origin{Pointer: "/topic", From: 2}),  // true
-				part(9, 10, sdk.Origin{Pointer: "/topic", From: 3}),  // told already
+				part(9, 10, sdk.Origin{Pointer: "/topic", From: 3}),  // reported already
 				part(12, 10, sdk.Origin{Pointer: "/topic", From: 6}), // back to front
 			)
 		}, sdk.AsksModel()),

@@ -45,7 +45,7 @@ func (p *plugin) newDefinition(f *manifest.Function) (calls.Definition, error) {
 		info.Examples = append(info.Examples, calls.Example{Title: e.Title, With: e.With, Answers: e.Answers})
 	}
 	var origins func(context.Context, calls.Record, string) []calls.Origin
-	if !f.Init { // else the plugin makes the input, and tells nothing of it
+	if !f.Init { // else the plugin makes the input, and reports no origins
 		origins = calls.ParamsAsInput
 	}
 	reads := func(value.Value) bool { return true } // the data of a step goes to the plugin that asks for it
@@ -97,8 +97,8 @@ func (c *call) Init(ctx context.Context, vars *calls.Vars) (value.Value, error) 
 	return input, nil
 }
 
-// warnOf tells the user the warnings in the output of a plugin: the texts of its member
-// warnings, as the built-in calls have it.
+// warnOf shows the user the warnings in the output of a plugin: the texts of its member warnings, as the built-in
+// calls have it.
 func warnOf(env *calls.Env, output *value.Value) {
 	if output == nil {
 		return

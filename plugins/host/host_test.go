@@ -135,7 +135,7 @@ func TestCalls(t *testing.T) {
 	})
 }
 
-// memory is a store of one text.
+// memory is a store with one text.
 type memory struct{ calls.Memory }
 
 func (memory) Retrieve(_ context.Context, scope calls.Scope, query string, limit int) ([]plugins.Recalled, error) {

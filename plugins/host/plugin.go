@@ -10,9 +10,9 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-// plugin is one trusted plugin: its running instance, when it has one, and the starts and
-// restarts of that. [Host.addLocked] makes it; it lives until it is untrusted, trusted
-// again, or its host is closed. It is safe for concurrent use.
+// plugin is one trusted plugin: its running instance, when it has one, with its starts and restarts.
+// [Host.addLocked] makes it; it lives until it is untrusted, trusted again, or its host is closed. It is safe for
+// concurrent use.
 type plugin struct {
 	opts     Options // of its host
 	catalog  *manifest.Catalog

@@ -22,7 +22,7 @@ func TestReaperHangs(t *testing.T) {
 	}
 }
 
-// A pipe in the place of a program is refused, not waited for.
+// A pipe in place of a program is refused, not waited for.
 func TestProgramIsAPipe(t *testing.T) {
 	dir := folder(t, "")
 	text := "name: sample\nversion: 1.0.0\ncommand: ./program\n"

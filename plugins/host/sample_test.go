@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 			time.Sleep(time.Hour) // not select: with no other goroutine the runtime ends the program
 		}
 		syscall.Exit(process.Reap(os.Args[2:]))
-	case os.Getenv(proto.MaxMessageKey) != "": // whatever else it was told: it must not run the tests
+	case os.Getenv(proto.MaxMessageKey) != "": // whatever its other variables say: it must not run the tests
 		sdk.Serve(sample())
 		syscall.Exit(0) // os.Exit sleeps for a second under the race detector
 	case len(os.Args) == 4 && os.Args[1] == "be-a-host":

@@ -52,8 +52,7 @@ func (h *Host) TrustReviewed(ctx context.Context, reviewed *manifest.Review) (*m
 	return e, err
 }
 
-// replacePlugin writes the entry to the lock file, and puts the plugin in the place of the old
-// one, which it returns.
+// replacePlugin writes the entry to the lock file, and replaces the old plugin, which it returns.
 func (h *Host) replacePlugin(e *manifest.Entry, l launcher, limits manifest.Limits) (old *plugin, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,7 +2,7 @@ package host
 
 import "github.com/callnode/scheduler/llm/value/wording"
 
-// The messages of this package, and of those below it, by their English formats.
+// Messages by their English formats, of this package and the ones below it.
 var _ = wording.Add(wording.Catalog{
 	"%s has %d bytes, more than %d":                                       "%s有 %d 字节，超过 %d",
 	"%w: it answered request %d, which was never made":                    "%w：它回答了请求 %d，而该请求从未发出",

@@ -165,7 +165,7 @@ func (l *Lock) CheckVariables(e *Entry, builtIn []string) error {
 	return nil
 }
 
-// Put enters a plugin, in the place of its old entry or by its name.
+// Put enters a plugin, in place of its old entry or by its name.
 func (l *Lock) Put(e Entry) {
 	if old := l.Find(e.Name); old != nil {
 		*old = e

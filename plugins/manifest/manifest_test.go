@@ -57,7 +57,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// All faults of a manifest are told, each with its place.
+// All faults of a manifest are reported, each with its place.
 func TestManifestFaults(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, manifest.FileName)

@@ -44,8 +44,8 @@ func Message(hidden *secret.Set, text string) string {
 	return value.Truncate(Printable(hidden.MaskText(text)), maxText)
 }
 
-// oneLine puts a text on one line. Lists show descriptions, and so does the question
-// whether to trust a plugin: a line break would let it pretend to be a part of that.
+// oneLine puts a text on one line. Lists show descriptions, and so does the question whether to trust a plugin:
+// with a line break a description could look like a part of them.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // checkPrintable refuses text that could mislead its reader. A plugin's description of itself is shown to the user

@@ -110,8 +110,7 @@ type digester struct {
 	// that it was added.
 	program       string
 	coversCommand bool
-	// started are the files that are read in the place of their paths; copies counts the
-	// copies that were.
+	// started are the files that are read in place of their paths; copies counts the copies among them.
 	started Started
 	copies  int
 	// manifest is the text read from plugin.yaml, which counts in place of the file; nil if it was not read from

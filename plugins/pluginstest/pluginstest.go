@@ -1,5 +1,5 @@
-// Package pluginstest tests plugins: [Run] holds any plugin, in any language, to
-// everything that the host relies on.
+// Package pluginstest tests plugins: [Run] checks any plugin, in any language, for everything that the host relies
+// on, for example that it ends with its host.
 package pluginstest
 
 import (

@@ -1,5 +1,5 @@
-// Package project writes the start of a plugin: a project in Go, Python or Node that
-// works, with one function of every kind and a test.
+// Package project writes the start of a plugin: a project in Go, Python or Node that works, with one function of
+// every kind and a test. For example, `scheduler plugins init` calls it.
 package project
 
 import (
@@ -114,8 +114,7 @@ func projectFiles(o Options) ([]file, error) {
 	return append(all, file{".gitignore", o.ignored()}), nil
 }
 
-// sdkFiles returns the files of the SDK that stand beside a plugin: in Go that is a module
-// instead.
+// sdkFiles returns the files of the SDK beside a plugin: in Go that is a module instead.
 func sdkFiles(language string) []fs.FS {
 	switch language {
 	case "python":
@@ -139,7 +138,7 @@ func (o Options) ignored() string {
 	}
 }
 
-// renamer puts the plugin's name in the place of the sample's.
+// renamer replaces the sample's name by the plugin's.
 func (o Options) renamer() *strings.Replacer {
 	title := strings.ToUpper(o.Name[:1]) + o.Name[1:]
 	return strings.NewReplacer(sampleName, o.Name, sampleTitle, title, sampleSnake, strings.ReplaceAll(o.Name, "-", "_"))

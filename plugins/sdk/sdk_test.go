@@ -136,8 +136,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A function that calls State.Retrieve and does not declare it gets an error that tells the
-// remedy, not a nil function or no memories.
+// A function that calls State.Retrieve and does not declare it gets an error with the remedy, not a nil function
+// or no memories.
 func TestRetrieveIsDeclared(t *testing.T) {
 	count := func(ctx context.Context, s plugins.State) (int, error) {
 		found, err := s.Retrieve(ctx)

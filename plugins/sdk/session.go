@@ -112,7 +112,7 @@ type outbox struct {
 	mu      sync.Mutex // guards all below
 	more    sync.Cond  // waiting got its first reply, or closed was set
 	waiting []*proto.Reply
-	sizes   []int // of those
+	sizes   []int // of the queued replies
 	closed  bool
 }
 

@@ -180,8 +180,7 @@ func (s *suite) checkConcurrency(ctx context.Context) error {
 	return <-errs
 }
 
-// useOnce uses a function once. An importance function gets so many items: the number
-// tells its answer from others.
+// useOnce uses a function once. An importance function gets so many items: the number identifies its answer.
 func (s *suite) useOnce(ctx context.Context, f *manifest.Function, items int) error {
 	if f.Kind != manifest.Importance && f.Kind != manifest.Check {
 		return s.checkFunction(ctx, f)

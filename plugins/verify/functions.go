@@ -171,7 +171,7 @@ func collectOutput(ctx context.Context, call calls.CoreCall, env *calls.Env, inp
 	return *data, nil
 }
 
-// sampleMemory is a store of one memory.
+// sampleMemory is a store with one memory.
 type sampleMemory struct{ calls.Memory }
 
 // Retrieve returns that memory.

@@ -1,6 +1,6 @@
-// Package verify is the conformance suite of plugins: it holds one, in any language, to
-// everything that the host relies on. `scheduler plugins verify` and package pluginstest
-// run it.
+// Package verify is the conformance suite of plugins: it checks one, in any language, for everything that the host
+// relies on, for example that each answer belongs to its request. `scheduler plugins verify` and package
+// pluginstest run it.
 package verify
 
 import (

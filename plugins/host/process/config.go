@@ -16,8 +16,8 @@ type Config struct {
 	// Program is the file that is started in place of Path; nil if that is an interpreter. It must stay open until
 	// Start returns.
 	Program *Program
-	// Mirror has the script that is started, and the files beside it, in the place of those in
-	// Dir; nil for none. It is removed when the process has ended, or is not started.
+	// Mirror has the script that is started, and the files beside it, in place of the files in Dir; nil for none.
+	// It is removed when the process has ended, or is not started.
 	Mirror *Mirror
 	// Sockets is the folder of the host's sockets (see [SocketDir]).
 	Sockets string

@@ -197,7 +197,7 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// Beside a script in a folder of data, little of that is copied.
+// Of a data folder with a script in it, few files are copied.
 func TestMirrorIsBounded(t *testing.T) {
 	dir, sockets := t.TempDir(), t.TempDir()
 	writeFiles(t, dir, map[string]string{"main.py": "x", manifest.FileName: "name: sample\nversion: 1.0.0\ncommand: python3\nargs: [main.py]\n"})

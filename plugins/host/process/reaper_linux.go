@@ -28,7 +28,7 @@ const (
 // programByFD is the path of the program for a reaper that got its file.
 var programByFD = fmt.Sprintf("/proc/self/fd/%d", reaperProgramFD)
 
-// A report of a reaper is one of these words and a text, on a line.
+// A report of a reaper is a line with one of these words and a text.
 const (
 	reportStarted = "started" // the plugin's process id
 	reportFailed  = "failed"  // why it could not be started
@@ -220,8 +220,8 @@ func closePluginFiles(program string) {
 	_, _ = syscall.Dup3(null, 1, 0), syscall.Dup3(null, 2, 0)
 }
 
-// waitForChildren collects the children that ended. gone reports whether the one of that
-// id did; only then can its id be another's.
+// waitForChildren collects the children that ended. gone reports whether the child pid has ended; only then can
+// another process have its id.
 func waitForChildren(pid int) (status syscall.WaitStatus, gone bool) {
 	for {
 		var of syscall.WaitStatus

@@ -34,8 +34,7 @@ func NewSocketDir(base string) (*SocketDir, error) {
 	if err != nil {
 		return nil, wording.Errorf("finding the folder of sockets: %w", err)
 	}
-	// The path of a socket has at most 103 bytes (107 on Linux), of which names below
-	// base take up to 67.
+	// The path of a socket has at most 103 bytes (107 on Linux); names below base need up to 67.
 	if len(base) > 36 && runtime.GOOS != "windows" {
 		base = "/tmp"
 	}

@@ -151,7 +151,7 @@ func (s *Session) cancelRequest(id uint64) {
 	s.enqueueLocked(&proto.Request{Id: id, Ask: &proto.Request_Cancel{Cancel: true}}, Overhead)
 }
 
-// enqueueLocked puts a request into the queue of those to send.
+// enqueueLocked puts a request into the queue.
 func (s *Session) enqueueLocked(req *proto.Request, size int) {
 	s.queue = append(s.queue, queuedRequest{req, size})
 	if len(s.queue) == 1 {
