@@ -20,8 +20,7 @@ type Answer struct {
 	Usage           Usage      `json:"usage"`
 	// Provider is the name of the provider that answered; "" if it has none.
 	Provider string `json:"provider,omitempty"`
-	// Extra are the vendor's fields of the message. Of those that came in pieces,
-	// texts are joined and lists appended.
+	// Extra are the vendor's fields of the message. If they came in pieces, texts are joined and lists appended.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
@@ -177,7 +176,7 @@ func (f fields) joinAll() map[string]json.RawMessage {
 	return all
 }
 
-// field is one of them: a text or a list that grows, or else its last piece.
+// field is a vendor's field: a text or a list that grows, or else its last piece.
 type field struct {
 	only json.RawMessage // the piece as it came, while there is nothing to join
 	text *strings.Builder

@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Candidate is one provider of a [Chain]. Who configures the providers makes it; it is only data.
+// Candidate is one provider of a [Chain]. The configuration of the providers makes it; it is only data.
 type Candidate struct {
 	// Name is the name of the provider in the configuration; "" if it has none.
 	Name string
@@ -170,8 +170,8 @@ func (t *attempt) pass(d Delta) bool {
 	return t.yield(d, nil)
 }
 
-// joinFailures returns the error of a chain of which no candidate has answered. It passes when one
-// of them does, after the shortest time that one asks for.
+// joinFailures returns the error of a chain without an answer. It is temporary if one of the failures is, and has
+// the shortest wait that one asks for.
 func joinFailures(failures []error) *Error {
 	all := &Error{Unsent: true}
 	var en, zh []string

@@ -85,7 +85,7 @@ func TestChainUnheard(t *testing.T) {
 	}
 }
 
-// transcript returns all that an answer has, after the name of who gave it.
+// transcript returns a whole answer, after the name of its provider.
 func transcript(ctx context.Context, p llm.Provider) string {
 	var b llm.AnswerBuilder
 	var said []string
@@ -108,7 +108,7 @@ func transcript(ctx context.Context, p llm.Provider) string {
 	return b.Answer().Provider + ": " + strings.Join(said, " ")
 }
 
-// TestChainFails: an error of all tells each of them, and whether and when to try again.
+// TestChainFails: the joint error names each failure, and whether and when to try again.
 func TestChainFails(t *testing.T) {
 	chain := &llm.Chain{Candidates: []llm.Candidate{
 		{Name: "a", Provider: scripted.New(scripted.Answer{Error: &llm.Error{Provider: "a", Status: 429, Temporary: true, RetryAfter: time.Minute}})},

@@ -23,7 +23,8 @@ type ImageCounter interface {
 // BoundCounter is a [Counter] that can stop: a text of 10 MB without a blank takes it seconds.
 type BoundCounter interface {
 	Counter
-	// Bound returns the counter with a context. When that ends, texts are no longer counted but estimated by their length.
+	// Bound returns the counter with a context. When the context ends, texts are no longer counted but estimated
+	// by their length.
 	Bound(ctx context.Context) Counter
 }
 

@@ -34,7 +34,7 @@ type Settings struct {
 	// Lacks and Has are words of [Abilities].
 	Lacks []string `json:"lacks,omitempty" doc:"What its model cannot do: images, tools, schema. Steps that need it are found before they run."`
 	Has   []string `json:"has,omitempty" doc:"What its model can do although that is not known of its server. With images, agents see the pictures that their tools give; models of api.openai.com and api.anthropic.com do so anyway."`
-	// MaxConcurrent is kept by who opens the provider: see [Limit].
+	// MaxConcurrent is enforced by the opener of the provider: see [Limit].
 	MaxConcurrent int `json:"max_concurrent,omitempty" min:"0" doc:"How many chats of one process ask it at once; further ones wait. 0 is any number."`
 }
 
@@ -72,7 +72,7 @@ type SecretHolder interface {
 // Embedder turns texts into vectors that point the same way if the texts mean the same. It is safe for concurrent
 // use.
 type Embedder interface {
-	// Model names the model, and whatever else tells its vectors from others.
+	// Model names the model, and everything else that makes its vectors different from others.
 	Model() string
 	// Embed returns a vector for each text, in their order. All errors are of type
 	// [*Error].
@@ -224,7 +224,7 @@ type Error struct {
 	// Temporary reports that the same request may be answered later: 408, 409, 429,
 	// 5xx, a broken connection, a timeout.
 	Temporary bool
-	// Unsent reports that the request did not reach the vendor, who bills nothing.
+	// Unsent reports that the request did not reach the vendor, so that it costs nothing.
 	Unsent bool
 	// Exhausted reports that the account has no credit left, whatever the status: another provider
 	// may answer the same request.
@@ -312,5 +312,5 @@ func SentOnce(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sentOnce{}, true)
 }
 
-// IsSentOnce reports whether ctx is one of [SentOnce].
+// IsSentOnce reports whether ctx comes from [SentOnce].
 func IsSentOnce(ctx context.Context) bool { return ctx.Value(sentOnce{}) != nil }

@@ -63,8 +63,8 @@ func roundCost(cost float64) float64 { return math.Round(cost*1e9) / 1e9 }
 // costDecimals is how many decimals a cost has at least.
 const costDecimals = 4
 
-// Text returns a cost as people read it, for example "$0.0021" or "0.0021 EUR": with four decimals, and with more if it is so
-// small that these would not tell it.
+// Text returns a cost as people read it, for example "$0.0021" or "0.0021 EUR": with four decimals, and with more
+// for a cost too small for them.
 func (c Currency) Text(cost float64) string {
 	if c.Code() == string(DefaultCurrency) {
 		return "$" + costText(cost)

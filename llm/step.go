@@ -2,8 +2,8 @@ package llm
 
 import "context"
 
-// Asker tells which step of a run asks a model, a server or a store: recordings keep it, so that steps that run side by
-// side get their own answers back.
+// Asker identifies the step of a run that asks a model, a server or a store: recordings keep it, so that steps
+// that run side by side get their own answers back.
 type Asker struct {
 	// Step is the path of the step, such as answer, outer/inner or each[3].
 	Step string
@@ -18,7 +18,7 @@ func WithAsker(ctx context.Context, a Asker) context.Context {
 	return context.WithValue(ctx, askerKey{}, a)
 }
 
-// AskerOf returns who asks; its zero value is outside of a run.
+// AskerOf returns the asking step; its zero value is outside of a run.
 func AskerOf(ctx context.Context) Asker {
 	a, _ := ctx.Value(askerKey{}).(Asker)
 	return a

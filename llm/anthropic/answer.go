@@ -32,7 +32,7 @@ type block struct {
 	signature strings.Builder
 }
 
-// event is one of the events of a stream; Type tells which members it has.
+// event is one of the events of a stream; Type decides which members it has.
 type event struct {
 	Type         string          `json:"type"`
 	Index        int             `json:"index"`

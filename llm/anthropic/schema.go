@@ -55,7 +55,7 @@ func taken(schema any) any {
 	for _, name := range []string{"$defs", "definitions", "properties"} {
 		takenMembers(out, name)
 	}
-	if ref, isRef := out["$ref"]; isRef { // no other keyword may stand beside it
+	if ref, isRef := out["$ref"]; isRef { // no other keyword is allowed beside it
 		maps.DeleteFunc(out, func(name string, _ any) bool { return name != "$defs" && name != "definitions" })
 		out["$ref"] = ref
 		return out

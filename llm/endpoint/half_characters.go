@@ -20,8 +20,8 @@ import (
 const (
 	// halfMark begins a mark: a noncharacter, which no text has.
 	halfMark = "\uFDD0"
-	// halfBase is added to the unit, less the first surrogate: a private character, which
-	// tells the unit.
+	// halfBase is added to the unit, less the first surrogate: the result is a private character, which identifies
+	// the unit.
 	halfBase = 0x10F000
 	// firstHalf is the first unit of the surrogates, lastHalf the last.
 	firstHalf, lastHalf = 0xD800, 0xDFFF
@@ -86,7 +86,7 @@ func markedHalf(text string) rune {
 	return unit
 }
 
-// replaceMarks returns text with replace(unit) in the place of each mark.
+// replaceMarks returns text with replace(unit) in place of each mark.
 func replaceMarks(text string, replace func(unit rune) string) string {
 	if !strings.Contains(text, halfMark) {
 		return text
@@ -104,7 +104,7 @@ func replaceMarks(text string, replace func(unit rune) string) string {
 	return out.String()
 }
 
-// withoutMarks returns text with U+FFFD in the place of each mark.
+// withoutMarks returns text with U+FFFD in place of each mark.
 func withoutMarks(text string) string {
 	return replaceMarks(text, func(rune) string { return "\uFFFD" })
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// maxWait is the longest wait before a retry. Who asks for more has to be asked
-// again later.
+// maxWait is the longest wait before a retry. A server that asks for more has to be asked again later.
 const maxWait = time.Minute
 
 // Chat returns the deltas of attempt, which sends a request to a model once and passes on the pieces of its answer

@@ -93,7 +93,7 @@ func (u *URL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// IsHost reports whether the address is one of this host, for example api.openai.com.
+// IsHost reports whether the address has this host, for example api.openai.com.
 func (u URL) IsHost(host string) bool {
 	parsed, err := ParseURL(string(u))
 	return err == nil && parsed.Hostname() == host

@@ -51,8 +51,8 @@ type recording struct {
 	answer  value.Value
 	// failure is the error of a model that did not answer; nil for an answer.
 	failure *failure
-	// take is the repeat of a test that it belongs to; 1 if the file does not tell. ms is how long the answer
-	// took; nil if that is not known.
+	// take is the repeat of a test that it belongs to; 1 if the file does not say. ms is how long the answer took;
+	// nil if that is not known.
 	take int
 	ms   *int64
 }
@@ -60,7 +60,7 @@ type recording struct {
 // limits bound a file: one with all that many runs were answered is large.
 func limits() yaml.Limits { return yaml.Limits{Bytes: 64 << 20, Nodes: 8_000_000} }
 
-// KindModel is the kind of the requests to models. It is not written: a recording without a kind is one of a model.
+// KindModel is the kind of the requests to models. It is not written: a recording without a kind is a model's.
 const KindModel = "model"
 
 // delta is a piece of an answer as the cassette has it; plain text means a piece with nothing else.

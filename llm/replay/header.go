@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Header tells how a recorded run began, so that it can begin in the same way again.
+// Header records how a run began, so that it can begin in the same way again.
 type Header struct {
 	// Run is the id that the run had.
 	Run string
@@ -26,7 +26,7 @@ type Header struct {
 	// Language is the default language of flows, and Zone the time zone of its clock, both from the settings of
 	// the machine that recorded it; "" is not known, or none.
 	Language, Zone string
-	// UserZones are the time zones that the settings had for users, of those that the run asked about.
+	// UserZones are the users' time zones in the settings, for the users that the run asked about.
 	UserZones map[string]string
 	// Program is the version that recorded it.
 	Program string

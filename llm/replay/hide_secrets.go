@@ -28,8 +28,8 @@ func listSecrets(list func() []Secret) []Secret {
 	return slices.DeleteFunc(list(), func(s Secret) bool { return s.Text == "" })
 }
 
-// hideDeltas returns an answer with marks in the place of secrets, in the same pieces: of a secret that is spread over several,
-// each has the mark of its part.
+// hideDeltas returns an answer with marks in place of secrets, in the same pieces: if a secret is spread over
+// several, each has the mark of its part.
 func (h *hider) hideDeltas(deltas []llm.Delta) ([]llm.Delta, error) {
 	texts := map[string]string{} // by the names of visitTexts
 	for i := range deltas {
@@ -84,7 +84,7 @@ func (h *hider) hideExtra(members map[string]json.RawMessage) map[string]json.Ra
 	return hidden
 }
 
-// hideValue returns v with marks in the place of secrets: in texts, in numbers and in keys.
+// hideValue returns v with marks in place of secrets: in texts, in numbers and in keys.
 func (h *hider) hideValue(v value.Value) value.Value {
 	switch v.Kind() {
 	case value.String:
@@ -109,14 +109,14 @@ func (h *hider) hideValue(v value.Value) value.Value {
 	return v
 }
 
-// hideText returns a text with marks in the place of secrets.
+// hideText returns a text with marks in place of secrets.
 func (h *hider) hideText(v value.Value) string {
 	text := v.PlainText()
 	return h.hideRanges(text, h.sets.rangesIn(v), 0, len(text))
 }
 
-// hideRanges returns text[start:end] with marks in the place of the ranges of the text that are secrets; a range may go
-// on before and after it.
+// hideRanges returns text[start:end] with marks in place of the ranges of the text that are secrets; a range may
+// go on before and after it.
 func (h *hider) hideRanges(text string, ranges []value.ByteRange, start, end int) string {
 	var b strings.Builder
 	at := start

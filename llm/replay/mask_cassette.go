@@ -34,7 +34,7 @@ func (s secrets) maskValue(v value.Value) value.Value {
 	return mapStrings(v, s.maskText)
 }
 
-// maskText returns a text with mask in the place of every secret.
+// maskText returns a text with mask in place of every secret.
 func (s secrets) maskText(text string) string {
 	for _, set := range s {
 		var b strings.Builder
@@ -146,7 +146,7 @@ func (r *Run) StepsWithSecrets() []string {
 	return slices.Compact(steps)
 }
 
-// isAnswerMasked reports whether the answer has a mark in the place of a secret.
+// isAnswerMasked reports whether the answer has a mark in place of a secret.
 func (r *recording) isAnswerMasked() bool {
 	answer := value.NewMap(1)
 	if err := r.encodeAnswer(answer); err != nil {

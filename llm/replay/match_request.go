@@ -10,8 +10,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// How a request is matched with a recording: describeRequest writes it down with secrets masked, places of the machine named
-// and images as digests, keyOf makes a digest of that, and [Run] plays the recordings of this key: see pickLocked.
+// Matching a request with a recording: describeRequest writes it down with secrets masked, places of the machine
+// named and images as digests, keyOf makes a digest of the result, and [Run] plays the recordings of this key: see
+// pickLocked.
 
 // describeRequest makes the recording of a request without its answer: the request as
 // the cassette shows it, and its key.
@@ -52,8 +53,7 @@ func describeRequest(req *llm.Request, hidden secrets, shown places) (recording,
 	return recording{kind: KindModel, take: 1, key: keyOf(request), request: request}, nil
 }
 
-// digestImages returns v with a digest in the place of each data URL: people cannot read
-// a picture in a cassette.
+// digestImages returns v with a digest in place of each data URL: people cannot read a picture in a cassette.
 func digestImages(v value.Value) value.Value {
 	return mapStrings(v, func(s string) string {
 		head, data, ok := strings.Cut(s, ";base64,")
@@ -65,8 +65,8 @@ func digestImages(v value.Value) value.Value {
 	})
 }
 
-// digestThoughts returns a request with a digest in the place of each encrypted thought in the
-// response_items of its messages.
+// digestThoughts returns a request with a digest in place of each encrypted thought in the response_items of its
+// messages.
 func digestThoughts(request value.Value) value.Value {
 	messages, _ := request.Get("messages")
 	found := false

@@ -19,10 +19,10 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// Miss is the error of a request that is not recorded: it tells the recording that is nearest, and the first
-// place at which both differ.
+// Miss is the error of a request that is not recorded: it shows the nearest recording, and the first place at
+// which both differ.
 type Miss struct {
-	// Kind and Step are who was asked, and by which step.
+	// Kind and Step are the receiver and the step of the request.
 	Kind, Step string
 	// Pointer is the place in the request at which it differs first from the nearest recording, such as /messages/0/content;
 	// Offset is the byte of the text there. "" for a cassette that has nothing to compare with.
@@ -286,7 +286,7 @@ func escapePointer(name string) string {
 // maxText is how long a text of a request to others than models may be; a longer one is recorded as its digest.
 const maxText = 64 << 10
 
-// boundTexts returns a request with digests in the place of long texts and of pictures.
+// boundTexts returns a request with digests in place of long texts and of pictures.
 func boundTexts(v value.Value) value.Value {
 	return mapStrings(digestImages(v), func(text string) string {
 		if len(text) <= maxText {

@@ -43,7 +43,7 @@ type slotOfRun struct {
 	part            int
 }
 
-// SetPlaces tells which texts are others on each machine. It is called before anything is asked.
+// SetPlaces sets the texts that differ from machine to machine. It is called before anything is asked.
 func (r *Run) SetPlaces(all []Place) {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()
@@ -117,7 +117,7 @@ func (r *Run) ModelsOf(names []string) ModelNames {
 	return list
 }
 
-// NoteModels records who answers for these names of the flow.
+// NoteModels records the models that answer for these names of the flow.
 func (r *Run) NoteModels(names []string, list ModelNames) {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()
@@ -145,7 +145,7 @@ func (r *Run) IsPlayed() bool { return !r.isRecording }
 // RunPlace is the name that recordings have instead of the id of the run.
 const RunPlace = "[scheduler:run]"
 
-// Begin tells the id of the run, and at which time it begins, or is resumed for the part-th time.
+// Begin sets the id of the run, and the time at which it begins, or is resumed for the part-th time.
 func (r *Run) Begin(id string, part int, now time.Time) {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()
@@ -183,8 +183,8 @@ func (r *Run) End(isWhole bool) error {
 	return nil
 }
 
-// leftoverLocked returns the error of recordings that nothing has asked for. A run that was resumed is played in several processes,
-// each of which asks for its part.
+// leftoverLocked returns the error of recordings that were not asked for. A run that was resumed is played in
+// several processes, each of which asks for its part.
 func (r *Run) leftoverLocked() error {
 	if !r.isStrict || r.recorded == nil || !r.header.IsEnded || len(r.header.Resumed) > 0 {
 		return nil
@@ -262,7 +262,7 @@ func describeExchange(ctx context.Context, kind, name string, request value.Valu
 	return one
 }
 
-// hideAnswer returns an answer without places, and with marks in the place of secrets.
+// hideAnswer returns an answer without places, and with marks in place of secrets.
 func (r *Run) hideAnswer(v value.Value) value.Value {
 	return r.currentPlaces().hide(r.hider(nil).hideValue(v))
 }
@@ -286,8 +286,9 @@ func (r *Run) shower(ctx context.Context) *shower {
 	return newShower(ctx, r.cassette.options.Secrets, r.isStrict || r.isRecording)
 }
 
-// Secret returns the secret that the flow of a played run sees by a name: the one of this machine if it is as long as it was when the run was
-// recorded, else a stand-in. given is the one of this machine; "" if it has none. A run that may ask outside has the given one.
+// Secret returns the secret that the flow of a played run sees by a name: this machine's if it is as long as it
+// was when the run was recorded, else a stand-in. given is this machine's; "" if it has none. A run that may ask
+// outside has the given one.
 func (r *Run) Secret(name, given string) string {
 	r.cassette.mu.Lock()
 	s, isKnown := r.header.Secrets[name]
@@ -301,7 +302,7 @@ func (r *Run) Secret(name, given string) string {
 	return shapeOfUnknown.standIn(name)
 }
 
-// shapeOfUnknown is the shape of the stand-in for a secret of which a recording tells nothing.
+// shapeOfUnknown is the shape of the stand-in for a secret that recordings do not describe.
 const shapeOfUnknown shape = "24"
 
 // NoteSecret records that the flow sees a secret.
@@ -351,8 +352,8 @@ func (r *Run) next(asked *recording) *recording {
 	return r.pickLocked(asked, others)
 }
 
-// pickLocked returns the recording of all that fits a request best: by the same step, of the same part of the run and the same
-// provider if there is one. The n-th equal request gets the n-th of those, and later ones the last.
+// pickLocked returns the recording that fits a request best: by the same step, of the same part of the run and the
+// same provider if there is one. The n-th equal request gets the n-th such recording, and later ones the last.
 func (r *Run) pickLocked(asked *recording, all []*recording) *recording {
 	fitting, n := r.fittingLocked(asked, all)
 	if len(fitting) == 0 {

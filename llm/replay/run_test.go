@@ -83,7 +83,7 @@ func TestExchangesByStepAndPart(t *testing.T) {
 	}
 }
 
-// A replay that asks for less than the recorded run tells it at its end.
+// A replay that asks for less than the recorded run reports it at its end.
 func TestLeftover(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	recorded := openCassette(t, path).Record(replay.Header{Inputs: "in", Flow: "as it was", Now: morning})

@@ -116,12 +116,12 @@ func (s shape) standIn(name string) string {
 	return string(b[:n])
 }
 
-// shower puts secrets, or their stand-ins, in the place of marks.
+// shower replaces marks by secrets, or their stand-ins.
 type shower struct {
 	named []Secret
 	// isStrict is set if only the secrets that are as long as they were are used.
 	isStrict bool
-	// hidden gets to know the stand-ins: they are masked as the secrets were. It may be nil.
+	// hidden gets the stand-ins: they are masked as the secrets were. It may be nil.
 	hidden *secret.Set
 }
 

@@ -558,7 +558,7 @@ func (p *Player) recordTake(ctx context.Context, inner llm.Provider, req *llm.Re
 	}
 }
 
-// keepFailure records an answer that failed. If it cannot be written, the next record of the file tells.
+// keepFailure records an answer that failed. If it cannot be written, the next record of the file reports that.
 func (p *Player) keepFailure(ctx context.Context, r recording, failed error, hidden secrets) {
 	r.failure = newFailure(ctx, failed)
 	if r.failure == nil {

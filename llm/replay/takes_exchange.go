@@ -11,15 +11,16 @@ import (
 // Answers of others than models, such as servers and tools, are recorded once for all repeats: a repeat that asks the same several
 // times gets them in their order.
 
-// Begin tells the id of the run that the player plays for.
+// Begin sets the id of the run that the player plays for.
 func (p *Player) Begin(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.places = newPlaces(append(slices.Clone(p.takes.config.Places), Place{id, RunPlace}))
 }
 
-// Exchange plays the answer to a request to others than models: kind and name tell whom. One that is not recorded is asked for,
-// and recorded in mode [Auto]; the error of ask is passed on, and nothing is recorded of it.
+// Exchange plays the answer to a request to others than models: kind and name identify the receiver. One that is
+// not recorded is asked for, and recorded in mode [Auto]; the error of ask is passed on, and nothing is recorded
+// of it.
 func (p *Player) Exchange(ctx context.Context, kind, name string, request value.Value, ask func(context.Context) (value.Value, error)) (value.Value, error) {
 	one := p.describe(ctx, kind, name, request)
 	found, done, err := p.takes.claim(ctx, p.nextExchange(one))
@@ -69,7 +70,8 @@ func (p *Player) nextExchange(one *recording) slot {
 	return slot{key, 1, n}
 }
 
-// MissOf returns the error of a request to others than models that is not recorded: it tells the nearest recording.
+// MissOf returns the error of a request to others than models that is not recorded: it shows the nearest
+// recording.
 func (p *Player) MissOf(ctx context.Context, kind, name string, request value.Value) *Miss {
 	c := &p.takes.config
 	m := describeMiss(p.takes.all(), c.Path, c.ShownPath, p.describe(ctx, kind, name, request))

@@ -24,11 +24,11 @@ type answer struct {
 	thought  bool // a thought was passed on
 	refused  bool
 	items    []json.RawMessage // of itemsMember
-	telling  bool              // text and calls alone do not tell the items
+	telling  bool              // text and calls alone do not show the items
 }
 
-// event is one of the events of a stream; Type tells which members it has. Its number in the
-// sequence is not read: some servers send none, or one that does not rise.
+// event is one of the events of a stream; Type decides which members it has. Its number in the sequence is not
+// read: some servers send none, or one that does not rise.
 type event struct {
 	Type         string          `json:"type"`
 	OutputIndex  *int            `json:"output_index"`
@@ -170,7 +170,7 @@ func (a *answer) end(raw json.RawMessage) error {
 	case slices.Contains([]string{"failed", "cancelled", "queued", "in_progress"}, whole.Status):
 		return endpoint.Incomplete("the server broke the answer off: %s", whole.Status)
 	}
-	if len(a.open) == 0 { // no event told the items
+	if len(a.open) == 0 { // no event listed the items
 		for i, item := range whole.Output {
 			if err := a.endItem(a.itemOf(event{OutputIndex: &i}), item); err != nil {
 				return err

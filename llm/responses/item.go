@@ -10,8 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/endpoint"
 )
 
-// itemKey tells the items of an answer apart: by their index or, with servers that send none,
-// by their id.
+// itemKey identifies an item of an answer: by its index or, with servers that send none, by its id.
 type itemKey struct {
 	index int
 	id    string
@@ -190,8 +189,8 @@ func restOf(whole, told string) string {
 	return rest
 }
 
-// addPlace notes the place of a message or of a call. Text and calls alone tell the order of
-// one message without a phase and the calls after it.
+// addPlace notes the place of a message or of a call. Text and calls alone show the order of one message without a
+// phase and the calls after it.
 func (a *answer) addPlace(at place) {
 	isSecond := at.Type == messageType && slices.ContainsFunc(a.items, func(raw json.RawMessage) bool {
 		var before place

@@ -7,16 +7,16 @@ import (
 	"github.com/callnode/scheduler/llm/endpoint"
 )
 
-// itemsMember is the member of an assistant message that tells the items of the answer in
-// their order: thoughts and items of the vendor's own tools as they came, messages and calls
-// as places. An answer of a thought, a text of five bytes, a call and a text has, for example,
+// itemsMember is the member of an assistant message that lists the items of the answer in their order: thoughts
+// and items of the vendor's own tools as they came, messages and calls as places. An answer with a thought, a text
+// of five bytes, a call and a text has, for example,
 //
 //	[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},
 //	 {"type":"message","phase":"commentary","bytes":5},
 //	 {"type":"function_call","call_id":"a"},
 //	 {"type":"message","phase":"final_answer","bytes":4}]
 //
-// Texts and arguments stand in the message only: a caller may change or drop them.
+// Only the message has the texts and arguments: a caller may change or drop them.
 const itemsMember = "response_items"
 
 const (

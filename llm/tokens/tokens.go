@@ -26,10 +26,9 @@ var factors = []struct {
 	{"llama", 1.2}, {"meta-llama", 1.2}, {"mistral", 1.2}, {"mixtral", 1.2}, {"codestral", 1.2}, {"ministral", 1.2},
 }
 
-// For returns the counter of a model by its name, with or without the vendor in
-// front (anthropic/claude-sonnet-4): exact for OpenAI's models since gpt-4o. "" is a
-// model of which nothing is known but that it most likely counts as those do. Text
-// that spells a special token counts as the text it is.
+// For returns the counter of a model by its name, with or without the vendor in front (anthropic/claude-sonnet-4):
+// exact for OpenAI's models since gpt-4o. "" is an unknown model, which most likely counts like those. Text that
+// spells a special token counts as the text it is.
 func For(model string) llm.Counter {
 	if model == "" {
 		return scaled{factor: 1}
