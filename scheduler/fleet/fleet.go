@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// BeatInterval is how often a process tells that it is alive.
+	// BeatInterval is how often a process reports that it is alive.
 	BeatInterval = 5 * time.Second
 	// LostAfter is how long a process may be silent before it counts as lost.
 	LostAfter = 4 * BeatInterval
@@ -239,7 +239,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Keep writes the record now and every [BeatInterval], and tells log of a registry that does not take it. stop removes it.
+// Keep writes the record now and every [BeatInterval], and logs failures of the registry. stop removes it.
 func (m *Member) Keep(registry Registry, log *slog.Logger) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -142,7 +142,7 @@ func TestMember(t *testing.T) {
 	r := &registry{records: map[string]*fleet.Worker{}, puts: make(chan *fleet.Worker, 1)}
 	stop := m.Keep(r, slog.New(slog.DiscardHandler))
 	<-r.puts
-	m.Stopping() // tells that soon
+	m.Stopping() // reports that soon
 	for w = <-r.puts; w.State != fleet.Stopping; {
 		w = <-r.puts
 	}
@@ -153,7 +153,7 @@ func TestMember(t *testing.T) {
 	}
 }
 
-// A registry that is away is told of once.
+// A registry that cannot be reached is reported once.
 func TestMemberWithoutRegistry(t *testing.T) {
 	var log strings.Builder
 	r := &registry{records: map[string]*fleet.Worker{}, puts: make(chan *fleet.Worker, 1), err: errors.New("away")}

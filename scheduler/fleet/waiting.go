@@ -48,7 +48,8 @@ func PausedUntil(queue string, until time.Time) *Reason {
 	return &Reason{Code: Paused, Queue: queue, Until: until, Text: wording.Say("it was taken up in vain, and is tried again at %s", until.Local().Format(time.DateTime))}
 }
 
-// WhyWaiting returns why a run that waits in a queue is not at work yet, as the records of processes tell that were read just now. byUser is how many runs of its user are.
+// WhyWaiting returns why a run that waits in a queue has not started yet, from records of processes that were read
+// just now. byUser is how many runs of its user are running.
 func WhyWaiting(run, queue string, workers []*Worker, byUser int) *Reason {
 	taking, lost := takers(queue, workers, time.Now())
 	if len(taking) == 0 {

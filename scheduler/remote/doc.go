@@ -30,11 +30,11 @@ const (
 	Program = "scheduler-temporal"
 	// ServeCommand is its argument to serve this package's [Client].
 	ServeCommand = "remote"
-	// VersionFlag tells it the version of the program that hands over.
+	// VersionFlag passes the version of the program that hands over.
 	VersionFlag = "--of-version"
 )
 
-// handshake tells a plugin of this kind from any other program.
+// handshake distinguishes a plugin of this kind from any other program.
 var handshake = plugin.HandshakeConfig{
 	ProtocolVersion: 1, MagicCookieKey: "SCHEDULER_REMOTE_PLUGIN", MagicCookieValue: "7b1c3a52-runs-on-other-machines",
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// HandOver runs the program at path with these arguments in the place of this process: signals
-// and exit code are its own then. It returns only if that fails.
+// HandOver replaces this process by the program at path with these arguments: signals and exit code are its own
+// then. It returns only if that fails.
 func HandOver(path string, args []string) (exitCode int, err error) {
 	err = syscall.Exec(path, append([]string{path}, args...), os.Environ()) //nolint:gosec // the path is of the setting, this folder or PATH
 	return 0, calls.Errorf(calls.Invalid, "starting %s: %w", path, err)

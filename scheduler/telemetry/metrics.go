@@ -106,7 +106,7 @@ func (m *metrics) observeFlow(run Run, e *journal.Event) {
 	}
 }
 
-// callOf returns the call of an event's step, as it was told when the step started.
+// callOf returns the call of an event's step, as the event of its start named it.
 func callOf(state *journal.RunState, e *journal.Event) string {
 	if st := state.Step(journal.StepPath(e.Step, e.Index)); st != nil && st.Call != "" {
 		return st.Call
@@ -173,7 +173,7 @@ func newQueueMetric(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, []string{"queue"}, nil)
 }
 
-// Describe tells which metrics there are.
+// Describe sends the descriptions of the metrics.
 func (c *queueCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{queuedRuns, queueSeconds, runningRuns, queueSlots, usedSlots} {
 		out <- d

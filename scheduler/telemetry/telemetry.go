@@ -39,7 +39,7 @@ type Options struct {
 	// OperationOf returns the name that the semantic conventions for generative AI have for the work of a call, "" for a step
 	// like any other; nil has none.
 	OperationOf func(call string) string
-	// Log is told of runs that failed, and of spans that could not be sent; nil is not.
+	// Log gets runs that failed, and spans that could not be sent; nil discards them.
 	Log *slog.Logger
 }
 
@@ -104,7 +104,7 @@ func newExporter(t Traces) (trace.SpanExporter, error) {
 	return otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(endpoint), otlptracehttp.WithHeaders(t.Headers))
 }
 
-// reportingExporter tells of spans that could not be sent.
+// reportingExporter reports spans that could not be sent.
 type reportingExporter struct {
 	trace.SpanExporter
 	log *slog.Logger
@@ -116,7 +116,7 @@ func (e reportingExporter) ExportSpans(ctx context.Context, spans []trace.ReadOn
 	if err != nil {
 		e.log.Warn("sending traces", "error", wording.Errorf("%d spans could not be sent: %w", len(spans), err))
 	}
-	return nil // it was told: the library would print it too
+	return nil // it was reported: the library would print it too
 }
 
 // Shutdown sends the spans that are left, until ctx ends.

@@ -58,8 +58,8 @@ const (
 	longestLook = 5 * time.Second
 )
 
-// Client starts runs on Temporal and tells them of answers. [Dial] makes one, Close ends it; it
-// is safe for concurrent use.
+// Client starts runs on Temporal and sends them answers. [Dial] makes one, Close ends it; it is safe for
+// concurrent use.
 type Client struct {
 	options  Options
 	sdk      client.Client
@@ -328,7 +328,7 @@ func (c *Client) findObstacle(ctx context.Context, run service.RemoteRun) wordin
 	return wording.Say("no worker can carry the run out yet: %s", missing)
 }
 
-// fewRefusals is how many workers may refuse a run before its readers are told: another one may take it at once.
+// fewRefusals is how many workers may refuse a run before its readers hear of it: another one may take it at once.
 const fewRefusals = 2
 
 // lastRefusal returns why workers refuse a run that is being offered to them one after the other; "" if they do not.
@@ -367,7 +367,7 @@ func (c *Client) StrangeQueues(ctx context.Context, store string, queues []strin
 	return strange
 }
 
-// presence tells which workers a queue has, as far as is known.
+// presence says which workers a queue has, as far as is known.
 type presence int
 
 const (

@@ -101,7 +101,7 @@ func TestInputOfAnotherKey(t *testing.T) {
 	}
 }
 
-// TestMarkOf: the identity of a worker tells keys apart, and has nothing of a key.
+// TestMarkOf: the identity of a worker distinguishes keys, and contains no part of a key.
 func TestMarkOf(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, PayloadKeyBytes)
 	other := bytes.Repeat([]byte{8}, PayloadKeyBytes)

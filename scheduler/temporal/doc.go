@@ -60,7 +60,7 @@ type Input struct {
 	// After is the seq of the last event that is known; Since is its value when the run was started or resumed.
 	After int64 `json:"after,omitempty"`
 	Since int64 `json:"since,omitempty"`
-	// RefusedSince is since when workers have refused the run; zero if the last one was at it.
+	// RefusedSince is since when workers have refused the run; zero if the last one accepted it.
 	RefusedSince time.Time `json:"refused_since,omitzero"`
 	// WokenAt is the highest seq that a signal came with in the execution before this one.
 	WokenAt int64 `json:"woken_at,omitempty"`
@@ -74,7 +74,7 @@ type Input struct {
 	unreadable error // why this machine cannot read it
 }
 
-// State is how a stretch ended: one of the states of a run, or one of those below.
+// State is how a stretch ended: one of the states of a run, or one of the states below.
 type State string
 
 // The states in which a stretch ends.
@@ -87,7 +87,8 @@ const (
 	HandedOver State = "handed_over"
 	// Stuck: the run has brought down one worker after the other.
 	Stuck State = "stuck"
-	// Unavailable: the worker lacks a thing that the run needs, or the run pauses because workers died at it.
+	// Unavailable: the worker lacks a thing that the run needs, or the run pauses because workers died while
+	// running it.
 	Unavailable State = "unavailable"
 )
 
@@ -103,8 +104,8 @@ type Outcome struct {
 	// Kind and Step describe the error of a failed run.
 	Kind string `json:"kind,omitempty"`
 	Step string `json:"step,omitempty"`
-	// Missing names the things that the worker lacks, for [Unavailable]; Pause is how long the run waits before the next try, if it waits because
-	// workers died at it.
+	// Missing names the things that the worker lacks, for [Unavailable]; Pause is how long the run waits before
+	// the next try, if it waits because workers died while running it.
 	Missing string        `json:"missing,omitempty"`
 	Pause   time.Duration `json:"pause,omitempty"`
 	// Tokens is the use of the run until now.

@@ -25,11 +25,11 @@ type activities struct {
 	// are still at work.
 	drain    <-chan struct{}
 	handOver context.Context
-	// watch is told of the runs at work here, which wait in queue.
+	// watch gets the current runs of this worker, which wait in queue.
 	watch   *watcher
 	queue   string
 	isChild bool // other runs wait for the runs of this queue
-	// quickTries is the constant of that name; tests set others.
+	// quickTries has the value of the constant quickTries; tests set others.
 	quickTries int32
 	// giveUpAfter is how long a run is taken up in vain before it fails.
 	giveUpAfter time.Duration
@@ -116,7 +116,7 @@ func (a *activities) refuse(ctx context.Context, info *journal.RunInfo, in stret
 	return out, nil
 }
 
-// giveUp fails a run in its journal, so that its readers and the notifications of servers tell.
+// giveUp fails a run in its journal, so that its readers and the notifications of servers report it.
 func (a *activities) giveUp(ctx context.Context, info *journal.RunInfo, why service.Reason) (Outcome, error) {
 	e, err := a.service.GiveUp(ctx, info, why)
 	switch {
@@ -310,12 +310,11 @@ type counters struct{ seq, finished atomic.Int64 }
 
 func (c *counters) load() progress { return progress{c.seq.Load(), c.finished.Load()} }
 
-// heartbeatInterval is how often a stretch tells that it is alive; the SDK sends fewer of
-// them.
+// heartbeatInterval is how often a stretch reports that it is alive; the SDK sends fewer reports.
 const heartbeatInterval = time.Second
 
-// startHeartbeat tells Temporal every now and then how far a run has come, until the returned
-// function is called.
+// startHeartbeat reports the progress of a run to Temporal every now and then, until the returned function is
+// called.
 func startHeartbeat(ctx context.Context, look func() progress) (stop func()) {
 	done := make(chan struct{})
 	ended := make(chan struct{})

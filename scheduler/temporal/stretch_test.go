@@ -203,7 +203,7 @@ func (m *machine) doCancel(run string) (out Outcome, err error) {
 	return out, err
 }
 
-// wantType fails the test unless the error is one of Temporal's, of a type.
+// wantType fails the test unless the error is Temporal's, of a type.
 func wantType(t *testing.T, what string, err error, kind string, isFinal bool) {
 	t.Helper()
 	var own *temporal.ApplicationError
@@ -282,7 +282,7 @@ func TestStretchWaits(t *testing.T) {
 	}
 }
 
-// A run that waits is cancelled in the journal; its next stretch tells the workflow.
+// A run that waits is cancelled in the journal; its next stretch reports that to the workflow.
 func TestStretchCancelled(t *testing.T) {
 	m := newMachine(t)
 	run := m.enqueue(askFlow)
@@ -317,8 +317,8 @@ func TestStretchUnheeded(t *testing.T) {
 	}
 }
 
-// A run that is cancelled when a worker has looked at it, and has not taken it yet, does not begin;
-// one that is resumed after that does.
+// A run that is cancelled after a worker has looked at it, but before it has taken it, does not begin; one that is
+// resumed after that does.
 func TestStretchCancelledBefore(t *testing.T) {
 	m := newMachine(t)
 	run := m.enqueue(askFlow)
@@ -532,8 +532,8 @@ func TestStretchHandsOver(t *testing.T) {
 	}
 }
 
-// A run that another process is at is asked for again; one that has brought down process after
-// process pauses, and in the end fails, which the journal tells.
+// A run that another process has is asked for again; one that has brought down process after process pauses, and
+// in the end fails, as the journal shows.
 func TestStretchHeldAndStuck(t *testing.T) {
 	m := newMachine(t)
 	run := m.enqueue(workFlow)

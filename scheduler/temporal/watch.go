@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// watcher tells the operator of a worker which runs it is at: in the log, and through the functions of
+// watcher shows the operator of a worker its current runs: in the log, and through the functions of
 // [WorkerOptions]. [newWatcher] makes one for a worker; it is safe for concurrent use.
 type watcher struct {
 	log     *slog.Logger
@@ -24,7 +24,7 @@ type watcher struct {
 	refused map[string]string // by run, why the log says that it was refused last
 }
 
-// maxRefused bounds how many refused runs are remembered; beyond it all are told of again.
+// maxRefused bounds how many refused runs are remembered; beyond it all are reported again.
 const maxRefused = 10000
 
 func newWatcher(o *WorkerOptions) *watcher {

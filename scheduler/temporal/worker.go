@@ -28,11 +28,12 @@ type WorkerOptions struct {
 	Drain time.Duration
 	// Log gets a line for each run that is taken, refused, handed over or over here; nil gets none.
 	Log *slog.Logger
-	// Observe hears of every event of the runs at work here, Ended of each run that the worker lets go of,
-	// whether it is over or not; nil is not told. They must not block.
+	// Observe receives every event of the runs of this worker, Ended each run that the worker lets go of, whether
+	// it is over or not; they may be nil. They must not block.
 	Observe func(*service.Session, *journal.Event)
 	Ended   func(run string)
-	// GiveUpAfter is how long a run is taken up in vain before it fails: workers die at it, or lack something for it.
+	// GiveUpAfter is how long a run is tried in vain before it fails: workers die while running it, or lack
+	// something for it.
 	GiveUpAfter time.Duration
 	// Member counts the runs at work here, and names those that were refused; nil counts none.
 	Member *fleet.Member

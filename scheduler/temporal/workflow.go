@@ -28,8 +28,7 @@ type execution struct {
 	in        Input
 	stretches int
 	answers   int
-	// wakes has the signals that tell of changes in the journal, each with the seq of its last
-	// event then.
+	// wakes has the signals of changes in the journal, each with the seq of its last event then.
 	wakes workflow.ReceiveChannel
 	// isWoken is set when something has changed that the run may go on with.
 	isWoken bool
@@ -131,7 +130,7 @@ func (x *execution) runStretch(ctx workflow.Context) (out Outcome, err error) {
 	x.stretches++
 	x.hasWoken()
 	x.isWoken, x.began = false, x.in.After
-	x.in.Since = max(x.in.Since, x.in.WokenAt) // who resumes a run that pauses gets tries at once
+	x.in.Since = max(x.in.Since, x.in.WokenAt) // resuming a run that pauses gives it tries at once
 	x.describe(ctx, "at work")
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           stretchQueue(x.in.Queue, x.in.Store, x.in.Child),
@@ -198,7 +197,8 @@ func (x *execution) isResumed(out Outcome) bool {
 	return out.Seq > x.began && x.in.WokenAt >= out.Seq
 }
 
-// waitForWorker waits before it offers the run to workers again, because the last ones lacked something or died at it.
+// waitForWorker waits before it offers the run to workers again, because the last ones lacked something or died
+// while running it.
 func (x *execution) waitForWorker(ctx workflow.Context, out Outcome) (isOver bool, err error) {
 	x.describe(ctx, "no worker can carry it out: "+out.Missing)
 	if out.Pause > 0 {

@@ -218,8 +218,8 @@ func TestWokenAtWork(t *testing.T) {
 	}
 }
 
-// Who resumes a failed run before its workflow knows that it has failed is not forgotten; who
-// has woken it before the failure does not repeat it.
+// A request to resume a failed run is not forgotten if it comes before its workflow knows of the failure; a
+// wake-up before the failure does not repeat the run.
 func TestResumedAtTheEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		seq       int64
@@ -274,7 +274,8 @@ func nextInput(t *testing.T, err error) (next Input) {
 	return next
 }
 
-// Who resumes a run that has failed while its workflow waits for an answer to be recorded is not forgotten.
+// A request to resume a failed run is not forgotten if it comes while its workflow waits for an answer to be
+// recorded.
 func TestResumedWhileItEnds(t *testing.T) {
 	th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) {
 		return Outcome{State: Failed, Seq: 7, Kind: "provider", Step: "ask"}, nil
@@ -294,7 +295,7 @@ func TestResumedWhileItEnds(t *testing.T) {
 	}
 }
 
-// Who resumes a run when its workflow goes on in a new execution is not forgotten.
+// A request to resume a run is not forgotten if it comes when its workflow goes on in a new execution.
 func TestResumedBetweenExecutions(t *testing.T) {
 	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
 		if n < maxStretches-1 {
@@ -371,8 +372,9 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestPaused: a run that pauses because workers died at it waits as long as it is told to, which does not count as a lack. A user who
-// resumes it meanwhile is heard at once, and the deaths before that do not count any more.
+// TestPaused: a run that pauses because workers died while running it waits for the whole pause, which does not
+// count as a lack. A user's request to resume it meanwhile works at once, and the deaths before that do not count
+// any more.
 func TestPaused(t *testing.T) {
 	for _, c := range []struct {
 		name      string

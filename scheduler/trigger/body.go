@@ -24,7 +24,7 @@ var (
 	ErrTooLarge        = wording.Errorf("the body is too large")
 )
 
-// bodyError is an error with its class, which is one of those above.
+// bodyError is an error with one of the classes above.
 type bodyError struct{ err, class error }
 
 func (e bodyError) Error() string             { return e.err.Error() }

@@ -58,13 +58,13 @@ func cronFields() []cronField {
 	}
 }
 
-// descriptors are the names that stand for an expression.
+// descriptors are the names for expressions.
 var descriptors = map[string]string{
 	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
 	"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }
 
-// Descriptors lists the names that stand for a cron expression.
+// Descriptors lists the names for cron expressions.
 func Descriptors() []string {
 	return []string{"@hourly", "@daily", "@weekly", "@monthly", "@yearly"}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// The ways in which a webhook proves who sent it.
+// The ways in which a webhook proves its sender.
 const (
 	// VerifyStandard is the signature of Standard Webhooks.
 	VerifyStandard = "standard"
@@ -75,8 +75,8 @@ func (v *Verification) Check(header http.Header, body []byte, now time.Time) err
 	return nil
 }
 
-// checkStandard checks the signature of Standard Webhooks: one of those that are listed must
-// be right, for a secret may be replaced step by step.
+// checkStandard checks the signature of Standard Webhooks: one of the listed signatures must be right, because a
+// secret may be replaced step by step.
 func (v *Verification) checkStandard(header http.Header, body []byte, now time.Time) error {
 	id, timestamp := header.Get(headerID), header.Get(headerTimestamp)
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)

@@ -53,7 +53,7 @@ func translators() map[string]func(*reader, *assertion) translation {
 	}
 }
 
-// isAssertType reports whether a word is a type of assertions, of those read here or of others.
+// isAssertType reports whether a word is a type of assertions, one that is read here or another.
 func isAssertType(kind string) bool {
 	return translators()[kind] != nil || kind == "grade" || lostKinds[kind] != ""
 }

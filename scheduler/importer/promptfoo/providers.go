@@ -126,8 +126,8 @@ func (r *reader) readProvider(id *yaml.Node, keys map[string]*yaml.Node) {
 	r.providers = append(r.providers, p)
 }
 
-// readProviderPrompts reads which prompts a provider runs. Names that no prompt has are told; with none that one has, it runs
-// all.
+// readProviderPrompts reads which prompts a provider runs. Names that no prompt has are reported; if no name fits
+// a prompt, it runs all.
 func (r *reader) readProviderPrompts(p *provider, n *yaml.Node) {
 	for _, item := range itemsOf(n) {
 		name, _ := textOf(item)

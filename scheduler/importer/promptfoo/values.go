@@ -108,7 +108,7 @@ func inputName(key string) string {
 	}, key)
 }
 
-// methodNames are the methods of maps: behind a dot they are no members.
+// methodNames are the methods of maps: behind a dot they are not members.
 func methodNames() []string { return []string{"items", "keys", "values", "get"} }
 
 // inputReference returns an input as templates name it.
