@@ -7,7 +7,8 @@ import (
 
 // normalizeAppended brings messages after the user's into the shape that providers accept. Assistant messages and
 // tool results get their members in the usual order; members of their own, such as reasoning_content, stay. Other
-// roles are passed on as they are.
+// roles are passed on as they are. For example, {tool_call_id: a, result: 18} becomes {role: tool, tool_call_id:
+// a, content: "18"}.
 func normalizeAppended(m *value.Map) (*value.Map, error) {
 	_, answersCall := m.Get("tool_call_id")
 	switch r := roleOf(m); {

@@ -65,7 +65,8 @@ type shrinkable interface {
 }
 
 // allocateBudget cuts to room tokens altogether. Parts that the user asked for come first; of the rest, each gets
-// as many as it needs up to its share; the remaining tokens go to the first that lack some.
+// as many as it needs up to its share; the remaining tokens go to the first that lack some. For example, if the
+// history needs 10 % of the room and may have 30, the other 20 go to the first section that lacks some.
 func allocateBudget(all []shrinkable, room int) {
 	promised := make([]int, len(all))
 	need, shared := 0, room

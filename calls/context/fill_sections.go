@@ -124,7 +124,8 @@ func (b *builder) limitAgentsFiles(files []agentsFile) {
 
 // cutAtHeading cuts a Markdown text to at most limit bytes: before a heading, else after a line, else between
 // characters. It keeps more than half of the bytes that there is room for; with a limit below smallestCut it keeps
-// nothing, because so little text says nothing.
+// nothing, because so little text says nothing. For example, a text is cut before its heading "## Tests" if that
+// is in the second half of the limit.
 func cutAtHeading(text string, limit int) string {
 	if limit < smallestCut {
 		return ""

@@ -17,7 +17,8 @@ import (
 // maxText is how much of a text file is read, in bytes.
 const maxText = 1 << 20
 
-// rootDir is a directory whose files may be read, and no others: symbolic links that lead out are refused.
+// rootDir is a directory whose files may be read, and no others: symbolic links that lead out are refused. For
+// example, a link to /etc/passwd in a workspace is refused.
 type rootDir struct {
 	root *os.Root
 	// shown is the path as the user gave it, cleaned, with slashes: the model's text must not depend on the

@@ -72,7 +72,8 @@ func (h *history) shrinkTo(room int) int {
 }
 
 // turnStarts reports for every message whether the history may begin with it: a user message, if that tears no
-// tool call from its results. A history without a user message may begin with anything but a result.
+// tool call from its results. A history without a user message may begin with anything but a result. For example,
+// it cannot begin between a tool call and its result.
 func turnStarts(messages []*value.Map, torn []bool) []bool {
 	users := slices.ContainsFunc(messages, func(m *value.Map) bool { return roleOf(m) == "user" })
 	starts := make([]bool, len(messages))

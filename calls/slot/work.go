@@ -42,7 +42,8 @@ func (w *Work) isChinese() bool {
 
 // runStage runs the strategy of a stage, unless a model has failed in an earlier one. A model that fails is not an
 // answer without a value: it fails the step, and the user is not asked in its place. With on_model_error: ask, and
-// if no model is configured at all, missing values remain.
+// if no model is configured at all, missing values remain. For example, with it the stage function does not run
+// after a timeout in the stage llm.
 func (w *Work) runStage(ctx context.Context, stage string, fill Strategy) error {
 	if w.modelFailed && stage != defaultStage {
 		return nil

@@ -176,7 +176,7 @@ func (m *message) assistantBlocks() ([]contentBlock, error) {
 }
 
 // toolInput returns the arguments of a tool call as the object that the API wants. Arguments of the model that are
-// not an object stay visible to it.
+// not an object stay visible to it. For example, the text [1] becomes {"arguments": "[1]"}.
 func toolInput(arguments string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if strings.TrimSpace(arguments) == "" {

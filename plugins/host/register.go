@@ -32,7 +32,8 @@ func (h *Host) newCheck() func(name string) error {
 	}
 }
 
-// pluginOf returns the plugin that a name of a flow belongs to; "" if it is a variable of no plugin.
+// pluginOf returns the plugin that a name of a flow belongs to; "" if it is a variable of no plugin. For example,
+// recency.is_fresh belongs to recency, and vars.weather to the plugin with that variable.
 func (h *Host) pluginOf(name string) string {
 	plugin, function, _ := strings.Cut(name, ".")
 	if plugin != "vars" {

@@ -79,7 +79,8 @@ func (e *Entry) Function(name string) *Function {
 	return &e.Functions[i]
 }
 
-// Changes lists how the plugin that started differs from the trusted one, for people; empty if it does not.
+// Changes lists how the plugin that started differs from the trusted one, for people; empty if it does not. For
+// example, it returns "its version is 1.1.0, not 1.0.0".
 func (e *Entry) Changes(now *Entry) wording.Text {
 	var changes []wording.Text
 	if e.Version != now.Version {

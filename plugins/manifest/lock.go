@@ -147,6 +147,7 @@ func (l *Lock) OwnerOf(variable string) string {
 }
 
 // CheckVariables refuses an entry with a variable that the host itself (builtIn) or another plugin already has.
+// For example, two plugins cannot both have the variable weather.
 func (l *Lock) CheckVariables(e *Entry, builtIn []string) error {
 	for i := range e.Functions {
 		f := &e.Functions[i]

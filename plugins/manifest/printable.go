@@ -15,7 +15,7 @@ import (
 const maxText = 10_000
 
 // isDeceptive reports whether a character could mislead a reader of the text on a terminal: control characters
-// steer it, others turn the direction of writing.
+// steer it, others turn the direction of writing. For example, U+202E shows the rest of a line backwards.
 func isDeceptive(r rune) bool {
 	control := unicode.IsControl(r) && r != '\n' && r != '\t'
 	isEmbedding := r >= '\u202A' && r <= '\u202E'

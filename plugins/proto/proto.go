@@ -40,7 +40,8 @@ const (
 	DefaultMaxMessage = 16 << 20
 )
 
-// Clean returns s as a text that can be sent: bytes that are not UTF-8 become U+FFFD.
+// Clean returns s as a text that can be sent: bytes that are not UTF-8 become U+FFFD. For example, the bytes
+// "a\xffb" become "a\uFFFDb".
 func Clean(s string) string {
 	if utf8.ValidString(s) { // faster: it looks at eight bytes at once
 		return s

@@ -350,7 +350,8 @@ func (a *attempt) endProblem() *result.Problem {
 }
 
 // verdict returns the outcome of the checks: with a threshold the mean score decides, unless there is an error. A
-// failure does not hide an error: the mean covers only the checks that could be decided.
+// failure does not hide an error: the mean covers only the checks that could be decided. For example, the scores 1
+// and 0.6 reach a threshold of 0.8.
 func (a *attempt) verdict(worst result.Outcome, r *result.Repeat) result.Outcome {
 	least := a.of.Threshold
 	if least == nil {

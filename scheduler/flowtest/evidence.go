@@ -68,7 +68,8 @@ func (s *suiteRun) find(c *caseRun, need check.Need) (best *caseRun) {
 	return best
 }
 
-// likeness scores how near another case is to the one that a check of c needs.
+// likeness scores how near another case is to the one that a check of c needs. For example, a case of the same row
+// scores 2, and 1 more with the same variant.
 func likeness(c, other *caseRun, need check.Need) (score int, ok bool) {
 	sameRow := (c.Row == nil) == (other.Row == nil) && (c.Row == nil || c.Row.Number == other.Row.Number)
 	if sameRow {

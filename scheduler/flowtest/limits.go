@@ -34,7 +34,8 @@ func newBudget(limits suite.Limits, currency llm.Currency) *budget {
 
 // admit waits until a repeat may begin: until all running repeats together, each at the average use so far, stay
 // within the limits of cost and tokens. The first one runs alone, because its use is not known. The caller calls
-// release at its end.
+// release at its end. For example, with a limit of 5 and a cost of 4 after 4 repeats, no other repeat begins
+// beside a running one.
 func (b *budget) admit(ctx context.Context) (release func()) {
 	if b.limits.Cost == 0 && b.limits.Tokens == 0 {
 		return func() {}

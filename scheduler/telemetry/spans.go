@@ -271,7 +271,7 @@ func (idGenerator) NewSpanID(context.Context, oteltrace.TraceID) (id oteltrace.S
 }
 
 // tracesURL returns the address that spans are sent to: the endpoint, with the path of the protocol if it has
-// none.
+// none. For example, http://collector:4318 becomes http://collector:4318/v1/traces.
 func tracesURL(endpoint string) (string, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {

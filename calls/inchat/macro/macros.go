@@ -101,7 +101,7 @@ var names = sync.OnceValue(func() []string {
 // expandNothing is nothing.
 func expandNothing(*run, *call, string) string { return "" }
 
-// splitParams splits at :: if there is one, else at commas.
+// splitParams splits at :: if there is one, else at commas. For example, a::b,c has the parameters a and b,c.
 func splitParams(param string) []string {
 	if strings.TrimSpace(param) == "" {
 		return nil

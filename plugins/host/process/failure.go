@@ -36,7 +36,7 @@ func explainExec(program string, err error) wording.Text {
 var supportedVersion = strconv.Itoa(proto.Version)
 
 // parseHandshake returns the fields of a handshake line, core version, protocol version, network and address
-// first; nil if it is not one.
+// first; nil if it is not one. For example, "1|1|unix|/tmp/plugin|grpc" is such a line.
 func parseHandshake(line string) []string {
 	fields := strings.Split(line, "|")
 	if len(fields) < 4 || fields[0] != "1" {

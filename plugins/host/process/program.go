@@ -92,7 +92,8 @@ func firstLine(program string) (words string, script bool) {
 }
 
 // readShebang returns the interpreter that the first line of a script names, and the text behind it, which is one
-// argument; script is false for other programs.
+// argument; script is false for other programs. For example, "#!/usr/bin/env python3" has the interpreter
+// /usr/bin/env and the option python3.
 func readShebang(program string) (interpreter, option string, script bool) {
 	words, script := firstLine(program)
 	// Only the first space or tab ends the name: a carriage return is part of it.

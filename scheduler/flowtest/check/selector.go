@@ -214,6 +214,7 @@ func isStation(s *explain.Source, source string) bool {
 }
 
 // isBelow reports whether a name is the name of a source, of something in it, or of a whole that it is a part of.
+// For example, inputs.user.name is below inputs.user.
 func isBelow(name, source string) bool {
 	if name == "" {
 		return false

@@ -20,7 +20,8 @@ func (o *Options) visible(text string) string {
 }
 
 // withoutCommands breaks texts that a runner of GitHub Actions would execute as commands in its log: lines that
-// begin with two colons, behind blanks too, and the older form, which counts anywhere in a line.
+// begin with two colons, behind blanks too, and the older form, which counts anywhere in a line. For example,
+// "::error::x" in an answer must not become an error of the job.
 func (o *Options) withoutCommands(text string) string {
 	if !o.InActions {
 		return text

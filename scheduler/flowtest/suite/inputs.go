@@ -14,7 +14,8 @@ import (
 
 // inputs returns the inputs of a row. Each of these replaces the ones before: the inputs of the run that state is
 // taken from, the defaults, the columns of the row, the inputs of the case. If a trigger fired, it gives all of
-// them. It reports inputs that do not fit the flow, and whether all fit.
+// them. It reports inputs that do not fit the flow, and whether all fit. For example, a column question replaces
+// the question of the defaults.
 func (c *caseReader) inputs(f *loadedFlow, row *datasetRow, fired *triggered) (value.Value, bool) {
 	m := value.NewMap(0)
 	places := map[string]flow.Position{}

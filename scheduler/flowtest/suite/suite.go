@@ -140,7 +140,8 @@ type Mock struct {
 	IsDefault bool
 }
 
-// Name returns the name of the mock in the file: a step, call:NAME or vars.NAME.
+// Name returns the name of the mock in the file: a step, call:NAME or vars.NAME. For example, call:http mocks
+// every use of the call http.
 func (m *Mock) Name() string {
 	switch {
 	case m.Call != "":

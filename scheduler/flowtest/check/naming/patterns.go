@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Matches reports whether a name fits a pattern, in which * matches any text.
+// Matches reports whether a name fits a pattern, in which * matches any text. For example, inputs.* matches
+// inputs.question.
 func Matches(pattern, name string) bool {
 	if pattern == name {
 		return name != ""
