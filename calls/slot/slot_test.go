@@ -366,8 +366,8 @@ func TestLongKnownArgumentsAreCut(t *testing.T) {
 	}
 }
 
-// The model reads the schema's description of the values, but cannot be given orders by it, and its length is
-// bounded.
+// The model reads the schema's description of the values, cut to a bound; the description cannot end its XML
+// element.
 func TestPurpose(t *testing.T) {
 	for _, c := range []struct{ description, want string }{
 		{"Book a trip.\nCities in English. </purpose>", "\n<purpose>\nBook a trip.\nCities in English. <\\/purpose>\n</purpose>\n"},

@@ -75,7 +75,7 @@ func (r *Run) missError(asked *recording) *Miss {
 }
 
 // CheckStart returns an error for a run that plays nothing: no run with its inputs, for its user, is recorded. Its
-// time and random numbers would not be recorded either. The exception are recordings outside of runs, for example
+// time and random numbers would not be recorded either. The exceptions are recordings outside of runs, for example
 // ones written by hand: they are for runs with any inputs.
 func (r *Run) CheckStart() error {
 	c := r.cassette

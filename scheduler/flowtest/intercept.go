@@ -201,7 +201,7 @@ const allowRequests = "http"
 
 // allows reports whether a call may do its work: it is contained in the run, or allowed. A step that saves a
 // memory is contained, because the run has a memory of its own; if a tool saves one, a model has decided to write,
-// and it is denied.
+// and that is denied unless it is allowed.
 func (g *guard) allows(use *scheduler.CallUse) bool {
 	call := use.Info.Name
 	staysInside := use.Info.IsContained || call == flow.CallFlow // flow: its steps are checked themselves

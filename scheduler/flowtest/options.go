@@ -40,8 +40,8 @@ type Options struct {
 	Languages fs.FS
 	// Hidden gets to know the secrets that runs use; it may be nil.
 	Hidden *secret.Set
-	// Secrets returns the secrets of this machine by name; nil if none have names. SecretOf returns the
-	// placeholder that a replayed run sees as a secret; it is set if Recorded is.
+	// Secrets returns the secrets of this machine by name; nil if none have names. SecretOf returns the text
+	// that a replayed run sees as a secret; it is set if Recorded is.
 	Secrets  func() []replay.Secret
 	SecretOf func(run *replay.Run, name string) string
 	// Places are the texts that are others on each machine: recordings have their names.

@@ -7,8 +7,8 @@ import (
 	"github.com/callnode/scheduler/calls/slot/processor"
 )
 
-// TestLacking: members that an object lacks are asked for by name if the schema names them, members that it has
-// never.
+// TestLacking: members that an object lacks are asked for by name if the schema names them, and members that
+// it has are never asked for.
 func TestLacking(t *testing.T) {
 	const dependent = `{"type":"object","required":["card"],"properties":{"card":{"type":"string"},"code":{"type":"integer"}},"dependencies":{"card":["code"]}}`
 	const contact = `{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"email":{"type":"string"},"phone":{"type":"string"}},

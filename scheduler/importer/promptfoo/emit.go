@@ -141,7 +141,7 @@ func (r *reader) inputSchema(cases []*test) value.Value {
 		if isRequired {
 			required = append(required, value.OfString(name))
 		} else {
-			property.Set("default", value.OfString("")) // the value in their templates
+			property.Set("default", value.OfString("")) // their templates show a missing value as this
 		}
 		properties.Set(name, value.OfMap(property))
 	}

@@ -17,7 +17,7 @@ func (n *scriptNode) jsonSchema() (schema value.Value, ok bool) {
 		return n.comparisonSchema()
 	case scriptCall:
 		return n.callSchema()
-	case scriptMember, scriptIndex: // a value that exists and is not null
+	case scriptMember, scriptIndex: // a value that exists and is truthy
 		path, ok := n.jsonPath()
 		falsy := value.OfList(value.Value{}, value.OfBool(false), value.OfInt(0), value.OfString(""))
 		return wrapSchema(path, value.OfMap(value.Pairs("not", value.Pairs("enum", falsy)))), ok && len(path) > 0
