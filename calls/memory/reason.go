@@ -28,7 +28,7 @@ const maxWords = 4
 
 // explainHit returns why a memory was found, in the language of the asker; dates are those of
 // the asker's time zone.
-func (q *Query) explainHit(a *rank.Analysis, c *candidate, snapshots []string) string {
+func (q *Query) explainHit(a *rank.Analysis, c *candidate, snapshots []string, answers *verdicts) string {
 	language, quote, and, end := q.Language, "“%s”", ", ", "; "
 	if language == "" && a.Chinese {
 		language = "zh"
@@ -40,6 +40,9 @@ func (q *Query) explainHit(a *rank.Analysis, c *candidate, snapshots []string) s
 	var parts []string
 	add := func(text calls.Text, args ...any) {
 		parts = append(parts, fmt.Sprintf(text.In(language), args...))
+	}
+	if said := q.explainFact(answers, c.hit.Seq, language); said != "" {
+		parts = append(parts, said)
 	}
 	switch {
 	case len(c.match.Words) > 0:

@@ -17,12 +17,12 @@ import (
 //   - rank/calibrate_score.go maps that score to a relevance of 0 to 1;
 //   - with embeddings, fuse_rankings.go joins it with the nearness in meaning;
 //   - scoreCandidates below boosts shared context, prefers the newer of near-duplicates,
-//     keeps mere neighbours, what only a snapshot matched, and matches of words like 去 below the
+//     puts first what facts answer (answer_facts.go), keeps mere neighbours, what only a snapshot matched, and matches of words like 去 below the
 //     cut, and drops what is below it.
 
 // scoreCandidates returns the candidates with their final relevances, best first, as many as
 // the query wants.
-func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, list []candidate) []Scored {
+func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, list []candidate, answers *verdicts) []Scored {
 	for i := range list {
 		c := &list[i]
 		c.hit.Score *= 1 + boostShared*float64(min(2, countSharedMembers(q.Other, c.memory.Context.Other)))
@@ -34,17 +34,18 @@ func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, li
 	preferNewest(list)
 	var out []Scored
 	for _, c := range list {
-		s := Scored{Memory: c.memory, Relevance: r.relevance(c.hit.Score), Neighbour: c.hit.InWindow && !c.isFoundByItself()}
+		s := Scored{Memory: c.memory, Relevance: r.relevance(c.hit.Score), Neighbour: c.hit.InWindow && !c.isFoundByItself() && !answers.isAnswer(c.hit.Seq)}
 		if !c.isFoundByItself() {
 			s.Relevance = capNeighbour(s.Relevance)
 		}
-		s.Relevance = roundRelevance(s.Relevance)
+		s.Relevance = roundRelevance(answers.relevance(c.hit.Seq, s.Relevance))
+		s.Fact = answers.judgedOf(c.hit.Seq)
 		isWanted := q.Neighbours && s.Neighbour && s.Relevance > neighbourCap-neighbourRange
 		if q.isBelowCut(s.Relevance) && !isWanted {
 			continue
 		}
 		s.Snapshots = slices.DeleteFunc(ix.ExtrasOf(c.hit.Seq), func(id string) bool { return !strings.HasPrefix(id, string(SnapshotID)) })
-		s.Reason = q.explainHit(a, &c, s.Snapshots)
+		s.Reason = q.explainHit(a, &c, s.Snapshots, answers)
 		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b Scored) int { return a.compare(&b) })

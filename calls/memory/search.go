@@ -14,8 +14,12 @@ const extraCandidates = 20
 
 // SearchUser searches one user's memories. Stores call it for each user of a query.
 func SearchUser(ctx context.Context, index UserIndex, q *Query) ([]Scored, error) {
+	answers, err := q.askFacts(ctx, index)
+	if err != nil {
+		return nil, err
+	}
 	for limit := q.effectiveLimit() + extraCandidates; ; limit *= 8 {
-		found, complete, err := q.searchHits(ctx, index, limit)
+		found, complete, err := q.searchHits(ctx, index, limit, answers)
 		if err != nil || complete || len(found) >= q.effectiveLimit() {
 			return found, err
 		}
@@ -24,7 +28,7 @@ func SearchUser(ctx context.Context, index UserIndex, q *Query) ([]Scored, error
 
 // searchHits searches with the best hits, at most limit of them. complete reports whether
 // more hits would not add to the result; they may if many have the same text.
-func (q *Query) searchHits(ctx context.Context, index UserIndex, limit int) (found []Scored, complete bool, err error) {
+func (q *Query) searchHits(ctx context.Context, index UserIndex, limit int, answers *verdicts) (found []Scored, complete bool, err error) {
 	ix := index.Index()
 	session := index.SessionNumber(q.Session)
 	rq := &rank.Query{Text: q.Text, Earlier: q.Earlier, Now: q.Now, Session: session, Keep: q.entryFilter(session), SpokenOf: findSpokenOf(index), Limit: limit}
@@ -44,22 +48,23 @@ func (q *Query) searchHits(ctx context.Context, index UserIndex, limit int) (fou
 		}
 		r = fuseRankings(result, near, &q.Vector.Model)
 	}
-	complete = q.dropUnwanted(r) || complete
+	answers.putFirst(r)
+	complete = q.dropUnwanted(r, answers) || complete
 	list, err := q.loadDistinct(ctx, index, r)
 	if err != nil {
 		return nil, false, err
 	}
-	return q.scoreCandidates(ix, &result.Analysis, r, list), complete, nil
+	return q.scoreCandidates(ix, &result.Analysis, r, list, answers), complete, nil
 }
 
 // dropUnwanted drops the hits that are below the cut, whatever reorders them, and reports
 // whether there were any.
-func (q *Query) dropUnwanted(r *ranking) (dropped bool) {
+func (q *Query) dropUnwanted(r *ranking, answers *verdicts) (dropped bool) {
 	if !q.Other.IsNull() {
 		return false
 	}
 	n := len(r.hits)
-	for n > 0 && q.isBelowCut(roundRelevance(r.relevance(r.hits[n-1].Score))) {
+	for n > 0 && !answers.isAnswer(r.hits[n-1].Seq) && q.isBelowCut(roundRelevance(r.relevance(r.hits[n-1].Score))) {
 		n--
 	}
 	dropped = n < len(r.hits)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/callnode/scheduler/calls/memory/facts"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -314,6 +315,8 @@ type Scored struct {
 	Reason string
 	// Snapshots are the ids of the snapshots that refer to the memory.
 	Snapshots []string
+	// Fact is the fact by which the memory answers the query or no longer holds; nil if facts do not answer.
+	Fact *facts.Judged
 }
 
 func (q *Query) effectiveLimit() int {

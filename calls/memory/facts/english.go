@@ -36,7 +36,7 @@ func (e *extractor) readSubject(c *clause) {
 		return
 	}
 	if n := c.table.nameLength(raw, text); n > 0 {
-		e.named = foldName(raw[:n])
+		e.named = FoldName(raw[:n])
 		take(e.named, n)
 		return
 	}
@@ -73,7 +73,7 @@ func (e *extractor) readRelation(c *clause, m []int, take func(string, int)) {
 		if n < 0 {
 			n = len(rest) - lead
 		}
-		name := foldName(rest[lead : lead+n])
+		name := FoldName(rest[lead : lead+n])
 		if len(name) <= MaxSubject && len(e.out.Aliases) < MaxFacts {
 			e.out.Aliases = append(e.out.Aliases, Alias{Alias: subject, Name: name})
 		}

@@ -15,7 +15,7 @@ import (
 func Extract(t *Text) Reading {
 	e := extractor{text: t, source: newSource(t), speaker: Self}
 	if t.Speaker != "" {
-		e.speaker = foldName(t.Speaker)
+		e.speaker = FoldName(t.Speaker)
 	}
 	e.isUtterance = t.Role == "user" || t.Speaker != "" && (t.Role == "" || t.Admitted)
 	isOther := t.Role != "" && t.Role != "user"
@@ -51,8 +51,8 @@ func Extract(t *Text) Reading {
 
 func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
 
-// foldName returns a name as a subject.
-func foldName(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), " ")) }
+// FoldName returns the name of a speaker as the subject of facts.
+func FoldName(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), " ")) }
 
 // extractor reads one text. One goroutine uses it.
 type extractor struct {
@@ -286,7 +286,7 @@ func (e *extractor) setTopic(f *Fact, c *clause, noun, value Span) bool {
 	text := e.source.lower[noun.Start:noun.End]
 	if owner, rest, ok := strings.Cut(text, "'s "); ok && c.table.spaced {
 		if first, _ := utf8.DecodeRuneInString(e.source.raw[noun.Start:]); unicode.IsUpper(first) {
-			f.Subject, text = foldName(owner), rest
+			f.Subject, text = FoldName(owner), rest
 		}
 	}
 	if f.Subject == "" {

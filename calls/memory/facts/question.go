@@ -184,7 +184,7 @@ func (q *Question) readEnglishSubject(text, lower string, t *table) (rest, relat
 		if start == 0 && !strings.HasSuffix(strings.TrimRight(w, "?"), "'s") || !unicode.IsUpper(first) || t.sets["noname"][known] || t.sets["wh"][known] {
 			continue
 		}
-		q.Subjects = []string{foldName(name), Self}
+		q.Subjects = []string{FoldName(name), Self}
 		return text[:start] + " " + text[at:], ""
 	}
 	q.Subjects = []string{Self}
