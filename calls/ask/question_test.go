@@ -89,7 +89,7 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestQuestionOfProject: a project has texts of its own; one that is broken is not shown.
+// TestQuestionOfProject: a project has texts of its own; a broken one is not shown.
 func TestQuestionOfProject(t *testing.T) {
 	f := ask.Field{Name: "city", Schema: parse(t, "{type: string, title: Ville}")}
 	own := ask.Wording{Language: "fr", Languages: fstest.MapFS{"fr/ask/question.txt": {Data: []byte("{% if unread %}Je n'ai pas compris. {% endif %}Quelle est la {{ name }} ?")}}}

@@ -141,7 +141,8 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	return append(problems, ask.LintExtra(params)...)
 }
 
-// checkParams finds messages beside their short form, or neither, and messages and tools that no model takes.
+// checkParams reports messages beside their short form, a lack of both, and messages and tools that no model
+// accepts.
 func checkParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	if problems := env.CheckExclusive(params, "messages", "system", "user"); problems != nil {
 		return problems

@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// roles are those that chat APIs know.
+// roles are the roles that chat APIs know.
 var roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
 
 // thinking is the role of notes that in-chat keeps and no model API takes.

@@ -230,7 +230,7 @@ func (in Input) refusal(q openapi.Refused) error {
 		WithHint("mend the document, or leave out what it describes wrongly")
 }
 
-// checkParams holds the request against the operation.
+// checkParams checks the request against the operation.
 func (in Input) checkParams(op *openapi.Operation) error {
 	if err := in.checkRefused(op); err != nil {
 		return err

@@ -23,7 +23,7 @@ type answer struct {
 	stopped      bool
 }
 
-// block is one that has begun and not ended.
+// block is a block that has begun and not ended.
 type block struct {
 	kind      string
 	start     json.RawMessage

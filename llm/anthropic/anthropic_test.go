@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// roundTrip makes a transport of a function.
+// roundTrip makes a transport from a function.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

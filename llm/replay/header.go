@@ -33,8 +33,8 @@ type Header struct {
 	// Take counts the runs that one process began with the same inputs for the same user, such as a
 	// second "yes" in a chat; from 1.
 	Take int
-	// Names are the names of the providers and models that were asked, by the names that a flow gives, as main or main,backup; "" is
-	// the one that it gives none.
+	// Names are the names of the providers and models that were asked, by the names in the flow, such as main or
+	// main,backup; "" is the key if the flow names none.
 	Names map[string]ModelNames
 	// Secrets are the secrets that the flow had, by name, each as its length: see [Run.Secret].
 	Secrets map[string]shape

@@ -130,7 +130,7 @@ func (c *Cassette) Play(want Header, isStrict bool) *Run {
 	return r
 }
 
-// findLocked returns the run to play: one that ended before one that was cut short.
+// findLocked returns the run to play: a finished one before one that was cut short.
 func (c *Cassette) findLocked(want *Header) *recordedRun {
 	var found []*recordedRun
 	for _, isEnded := range []bool{true, false} {

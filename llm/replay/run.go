@@ -267,7 +267,7 @@ func (r *Run) hideAnswer(v value.Value) value.Value {
 	return r.currentPlaces().hide(r.hider(nil).hideValue(v))
 }
 
-// hider returns one that knows all secrets, and more.
+// hider returns a hider that knows all secrets, and more.
 func (r *Run) hider(more secrets) *hider {
 	return newHider(more.with(r.cassette.options.Hidden), r.cassette.options.Secrets)
 }

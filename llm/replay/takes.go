@@ -475,7 +475,7 @@ func (p *Player) openInner() (llm.Provider, error) {
 	return p.Wrap(inner), nil
 }
 
-// newError returns an error as providers give them. One that has its kind keeps it.
+// newError returns an error in the form that providers use; its kind stays.
 func (p *Player) newError(err error) error {
 	return &llm.Error{Provider: p.takes.config.Name, Err: err}
 }
@@ -530,7 +530,8 @@ func (p *Player) countTime(one *take) {
 	}
 }
 
-// recordTake passes on the answer of the inner provider, and keeps it when it is whole; one that fails only with keepsFailure.
+// recordTake passes on the answer of the inner provider, and keeps it when it is whole; a failed answer is kept
+// only with keepsFailure.
 func (p *Player) recordTake(ctx context.Context, inner llm.Provider, req *llm.Request, r recording, hidden secrets, keepsFailure bool, yield func(llm.Delta, error) bool) {
 	began := time.Now()
 	for d, err := range inner.Chat(ctx, req) {

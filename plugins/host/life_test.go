@@ -35,7 +35,7 @@ func pid(t testing.TB, r *calls.Registry) int {
 	return n
 }
 
-// eventually waits for something that comes by itself.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for range 1000 {

@@ -78,7 +78,7 @@ func TestNothingGrows(t *testing.T) {
 }
 
 func nothingGrows(t *testing.T, rounds int, keeper bool, children int) {
-	// Not by open, to know the folder.
+	// Made here, not by open, because the test needs the folder.
 	temp := shortDir(t)
 	h, err := host.Single(t.Context(), folder(t, "services: [log, vars]\nlimits: {restarts: 100}"), host.Options{TempDir: temp, Backoff: 1, Reaper: keeper})
 	if err != nil {

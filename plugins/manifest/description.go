@@ -56,7 +56,7 @@ var (
 // maxName bounds the name of a function.
 const maxName = 100
 
-// newFunction makes a function of its description.
+// newFunction makes a function from its description.
 func newFunction(p *proto.Function) (*Function, error) {
 	f := &Function{
 		Name: p.GetName(), DocEn: oneLine(p.GetDocEn()), DocZh: oneLine(p.GetDocZh()), Init: p.GetInit(),

@@ -39,7 +39,7 @@ func parentPointer(pointer string) string {
 	return pointer[:max(0, strings.LastIndexByte(pointer, '/'))]
 }
 
-// errorAt makes an error of a problem: file:line:col: fact (remedy).
+// errorAt makes an error from a problem: file:line:col: fact (remedy).
 func (d document) errorAt(p schema.Problem) error {
 	if d.root == nil {
 		return wording.Errorf("%s: %w", d.file, p)

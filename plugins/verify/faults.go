@@ -36,7 +36,7 @@ func (s *suite) checkSurvived(ctx context.Context, instance *host.Instance) erro
 // errNoFailure is the error of a fault that was answered with a result.
 var errNoFailure = wording.Errorf("it answered as if nothing were wrong (answer with a Failure that tells what is wrong)")
 
-// wantFailure sends a request, by itself and through the session, and wants a failure.
+// wantFailure sends a request, by itself and through the session, and requires a failure.
 func (s *suite) wantFailure(ctx context.Context, req *proto.Request) error {
 	instance, err := s.probe.Instance(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *suite) checkUnknownFunction(ctx context.Context) error {
 	return nil
 }
 
-// wantExecFailure executes a call and wants a failure.
+// wantExecFailure executes a call and requires a failure.
 func (s *suite) wantExecFailure(ctx context.Context, req *proto.ExecRequest) error {
 	instance, err := s.probe.Instance(ctx)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *suite) checkCancellation(ctx context.Context) error {
 	return s.checkSurvived(ctx, instance)
 }
 
-// checkShutdown wants the process to end by itself when it is asked to.
+// checkShutdown requires that the process ends by itself when it is asked to.
 func (s *suite) checkShutdown(ctx context.Context) error {
 	instance, err := s.probe.TakeInstance(ctx)
 	if err != nil {

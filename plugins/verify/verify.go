@@ -125,7 +125,7 @@ func (s *suite) checks() []check {
 // label names a function in the results.
 func label(f *manifest.Function) string { return string(f.Kind) + " " + f.Name }
 
-// checkDescription wants everything that people and lint read.
+// checkDescription requires all texts that people and lint read.
 func (s *suite) checkDescription(context.Context) error {
 	var problems []error
 	for i := range s.entry.Functions {

@@ -136,7 +136,8 @@ func emit(v value.Value) iter.Seq2[calls.Chunk, error] {
 	}
 }
 
-// findMock returns the mock of a use: one that names its place before one that names its call; nil: none.
+// findMock returns the mock of a use: a mock that names its place before one that names its call; nil if there is
+// none.
 func (g *guard) findMock(use *scheduler.CallUse) *suite.Mock {
 	var ofCall *suite.Mock
 	for i := range g.mocks {

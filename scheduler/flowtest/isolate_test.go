@@ -523,7 +523,7 @@ cases:
 	}
 }
 
-// Of several flows, the one that prefer holds the others against is not held against itself.
+// If there are several flows, the flow that prefer compares the others with is not compared with itself.
 func TestPreferAmongFlows(t *testing.T) {
 	asked := 0
 	w := newWorld(t, func(string) (llm.Provider, error) {

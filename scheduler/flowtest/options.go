@@ -56,7 +56,7 @@ type Options struct {
 	Select func(s *suite.Suite, c *suite.Case) bool
 	// Update lets checks change snapshots, and Prune drops snapshots and takes that nothing has asked for.
 	Update, Prune bool
-	// Done hears of each case as it ends, one at a time, in any order; it may be nil.
+	// Done is called with each case as it ends, one at a time, in any order; it may be nil.
 	Done func(s *suite.Suite, c *result.Case)
 }
 

@@ -14,7 +14,7 @@ type usageObserver interface {
 	admit(provider string) error
 	// addAnswer hears of an answer to a request when it has ended, or was cut short.
 	addAnswer(provider string, req *llm.Request, a heardAnswer)
-	// addEmbeddings hears of texts that were embedded.
+	// addEmbeddings is called with texts that were embedded.
 	addEmbeddings(provider, model string, texts []string)
 }
 

@@ -66,7 +66,7 @@ func Write(plan *Plan, dir, name string) (written []Written, err error) {
 	return append(written, Written{Path: name + ReportSuffix}), calls.WriteFile(reportFile, out.Bytes(), 0o644)
 }
 
-// writeFile writes a file, beside one that is not as the last import left it.
+// writeFile writes a file; if the file has changed since the last import, it writes beside it.
 func writeFile(path string, data []byte, recorded string) (isBeside bool, err error) {
 	have, err := calls.ReadFile(path, calls.AnyLength)
 	if err == nil && bytes.Equal(have, data) {

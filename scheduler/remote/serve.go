@@ -48,7 +48,7 @@ type serverKind struct {
 	server *server
 }
 
-// GRPCServer makes the method known.
+// GRPCServer registers the method.
 func (k *serverKind) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
 	method := callStream
 	method.Handler = func(_ any, stream grpc.ServerStream) error { return k.server.serve(stream) }

@@ -143,7 +143,7 @@ func (o *Observer) WatchQueues(read func() (waiting, seconds, running map[string
 	o.registry.MustRegister(&queueCollector{read, slots})
 }
 
-// ObserveEvent counts an event of a run and makes spans of it. It does not block.
+// ObserveEvent counts an event of a run and makes spans from it. It does not block.
 func (o *Observer) ObserveEvent(run Run, e *journal.Event) {
 	if e.Data == nil {
 		bare := *e

@@ -360,7 +360,7 @@ func (a *activities) answer(ctx context.Context, request answerRequest) ([]answe
 	return formatAnswers(taken), nil
 }
 
-// cancel cancels a run that no stretch is at.
+// cancel cancels a run that no stretch has taken.
 func (a *activities) cancel(ctx context.Context, request cancelRequest) (Outcome, error) {
 	if err := a.checkStore(ctx, request.Store); err != nil {
 		return Outcome{}, err

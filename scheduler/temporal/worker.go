@@ -57,12 +57,12 @@ type registry interface {
 	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
 }
 
-// registerWorkflow makes the workflow known.
+// registerWorkflow registers the workflow.
 func registerWorkflow(r registry) {
 	r.RegisterWorkflowWithOptions(runWorkflow, workflow.RegisterOptions{Name: Workflow})
 }
 
-// registerShort makes the activities known that only touch the journal.
+// registerShort registers the activities that only touch the journal.
 func registerShort(r registry, a *activities) {
 	r.RegisterActivityWithOptions(a.answer, activity.RegisterOptions{Name: answerActivity})
 	r.RegisterActivityWithOptions(a.cancel, activity.RegisterOptions{Name: cancelActivity})

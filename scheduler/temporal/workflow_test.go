@@ -24,7 +24,7 @@ type theater struct {
 	stretches []stretchInput
 	answered  []answerRequest
 	cancelled int
-	// held is how often answers come while a process is at the run.
+	// held is how often answers come while a process has the run.
 	held int
 }
 

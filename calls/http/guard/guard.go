@@ -103,8 +103,7 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	return dialer.DialContext(ctx, network, address)
 }
 
-// checkAddress refuses an address that is neither public nor allowed; host is the name
-// that it was found by.
+// checkAddress refuses an address that is neither public nor allowed; host is the name from which it was resolved.
 func (g *guard) checkAddress(host, resolved string) error {
 	at, err := netip.ParseAddrPort(resolved)
 	if err != nil {

@@ -65,7 +65,7 @@ var functions = map[string]prompt.Func{
 
 var empty = value.OfString("")
 
-// withArgs makes a function of a fixed number of arguments.
+// withArgs makes a function with a fixed number of arguments.
 func withArgs(n int, f func(*run, []value.Value) (value.Value, error)) prompt.Func {
 	return func(ctx context.Context, args []value.Value) (value.Value, error) {
 		if len(args) != n {

@@ -159,7 +159,7 @@ func TestConvertVectors(t *testing.T) {
 			want = get(row, "converted")
 		}
 		if strings.Contains(str(row, "sane_reason"), "convert accepts a pointer that cannot be applied") && !ours {
-			// The original makes an object of an array, or forgets the answer.
+			// The original turns an array into an object, or forgets the answer.
 			if len(rejected) == 0 && !slices.Contains(nameless, id) {
 				t.Errorf("%s: nothing of %s was rejected: %s", str(row, "id"), get(row, "data"), got)
 			}

@@ -58,8 +58,8 @@ type runner struct {
 	killed  bool
 }
 
-// noBytecode keeps Python from writing compiled files beside its sources: they are a part of
-// the program, which would be another one then.
+// noBytecode keeps Python from writing compiled files beside its sources: these belong to the program, and new
+// files would change it.
 const noBytecode = "PYTHONDONTWRITEBYTECODE=1"
 
 // markKey is the variable that identifies a plugin's processes after their parents are gone. Its value is another

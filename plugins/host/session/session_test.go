@@ -57,7 +57,7 @@ func sessionBy(t *testing.T) (*Session, *wire) {
 	return s, w
 }
 
-// names asks, by the token, and holds the reply to it.
+// names sends a request, identified by the token, and checks that the reply belongs to it.
 func names(s *Session, name string, timeout time.Duration) error {
 	r, err := s.Ask(context.Background(), &proto.Request{Token: name, Ask: &proto.Request_Judge{}}, Overhead, timeout)
 	if err == nil && r.GetFailure().GetMessage() != name {

@@ -26,8 +26,8 @@ type matcher struct {
 	with []modifier
 	// schema is the schema of its value.
 	schema *schema.Schema
-	// build makes the test of an argument that fits nothing yet: it reports all that is wrong with it, and
-	// returns nil then.
+	// build makes the test of an argument that has not been checked yet: it reports all faults of it, and returns
+	// nil then.
 	build func(a *argument) test
 	// isExpression: the value is an expression, not data.
 	isExpression bool
@@ -35,7 +35,7 @@ type matcher struct {
 	isTryable bool
 	// asksModel: two answers to it may differ.
 	asksModel bool
-	// cannotNegate: not makes no sense of it.
+	// cannotNegate is set if the matcher makes no sense under not.
 	cannotNegate bool
 	// takesName: the value is a name, which nothing is compared with.
 	takesName bool

@@ -83,7 +83,7 @@ func (p *parser) parseMatchers(of *parsedSubject, list []member, negated bool) (
 	return all
 }
 
-// reportUnknownKey reports a key that is neither a matcher of the subject nor belongs to one that is there.
+// reportUnknownKey reports a key that is neither a matcher of the subject nor belongs to a matcher of the item.
 func (p *parser) reportUnknownKey(kind subjectKind, m member) {
 	at := p.positionIn(m.key, 0)
 	for _, def := range matchers() {

@@ -27,7 +27,7 @@ const (
 	runSubject       subjectKind = "run"
 )
 
-// subjectKinds lists the subjects. One that another has as a key beside it comes after that.
+// subjectKinds lists the subjects. step, which is also a key beside others, comes last.
 func subjectKinds() []subjectKind {
 	return []subjectKind{outputSubject, promptSubject, requestSubject, eventSubject, toolsSubject, retrievedSubject, runSubject, stepSubject}
 }

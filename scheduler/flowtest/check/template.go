@@ -74,7 +74,8 @@ func (p *parser) compileExpression(n *yaml.Node) *expression {
 	return &expression{expr: expr}
 }
 
-// compileCondition compiles a when. One that names nothing comes out the same for each run: it must be a boolean here.
+// compileCondition compiles a when. A condition without names gives the same result in each run: it must be a
+// boolean here.
 func (p *parser) compileCondition(n *yaml.Node) *expression {
 	e := p.compileExpression(n)
 	if e == nil || len(e.expr.Refs()) > 0 {

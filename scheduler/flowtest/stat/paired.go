@@ -14,7 +14,7 @@ const Draws = 10_000
 // exactClusters is up to how many clusters all sign flips are tried: 2^13 are fewer than [Draws].
 const exactClusters = 13
 
-// seedOf makes the seed of two streams different for permutations and resamples.
+// The seeds of the two random streams differ, for permutations and for resamples.
 const (
 	permutationStream = 1
 	bootstrapStream   = 2

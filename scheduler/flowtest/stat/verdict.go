@@ -5,8 +5,8 @@ import "gonum.org/v1/gonum/mathext"
 // Verdict is the result of a case.
 type Verdict int
 
-// The verdicts. Open is one that is not settled yet, and after the last repeat one that errors
-// keep from being settled.
+// The verdicts. Open is a verdict that is not settled yet, or, after the last repeat, one that cannot be settled
+// because of errors.
 const (
 	Open Verdict = iota
 	Passed

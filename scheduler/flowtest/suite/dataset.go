@@ -126,7 +126,8 @@ func (r *reader) isGivenByCases(input string) bool {
 	})
 }
 
-// freeInputs returns the inputs of the flows that neither a column nor the cases give, and whether a column gives one.
+// freeInputs returns the inputs of the flows for which there is neither a column nor a value in the cases, and
+// whether a column gives one.
 func (r *reader) freeInputs(k *datasetKeys) (free []string, hasInputs bool) {
 	for _, f := range r.flows {
 		names, _ := inputNames(f.flow)

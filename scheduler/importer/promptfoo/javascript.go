@@ -45,7 +45,7 @@ func parseCode(code string) (*scriptNode, error) {
 	return root.withoutScores(), nil
 }
 
-// withoutScores returns the condition of one that gives all or nothing, for example of x ? 1 : 0.
+// withoutScores returns the condition of an expression that gives all or nothing, for example of x ? 1 : 0.
 func (n *scriptNode) withoutScores() *scriptNode {
 	if n.kind != scriptTernary {
 		return n

@@ -25,7 +25,7 @@ type message struct{ role, text string }
 // provider is a provider of the settings.
 type provider struct {
 	name string
-	// settings are nil for the one that needs none.
+	// settings is nil for a provider that needs none.
 	settings *value.Map
 	// only are the names of the prompts that it runs; nil: all.
 	only []string

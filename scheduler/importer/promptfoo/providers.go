@@ -76,7 +76,7 @@ func (r *reader) readEcho(id *yaml.Node, keys map[string]*yaml.Node) {
 	r.providers = append(r.providers, p)
 }
 
-// readProvider reads a provider by its id; keys are those beside it.
+// readProvider reads a provider by its id; keys are the keys beside it.
 func (r *reader) readProvider(id *yaml.Node, keys map[string]*yaml.Node) {
 	text, _ := textOf(id)
 	if text == echo {

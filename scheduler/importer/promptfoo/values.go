@@ -78,7 +78,7 @@ func stringMember(v value.Value, key string) (text string, ok bool) {
 	return member.Str()
 }
 
-// scriptText returns a scalar as JavaScript makes a text of it: 1.0 is 1 there, and 1e3 is 1000.
+// scriptText returns a scalar as a text like JavaScript does: 1.0 is 1 there, and 1e3 is 1000.
 func scriptText(v value.Value) string {
 	number, isNumber := v.Float()
 	if !isNumber {
