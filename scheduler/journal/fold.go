@@ -34,6 +34,7 @@ func (s *RunState) Add(ev *Event) {
 	}
 	if ev.Step == "" {
 		s.addFlow(ev.Type, data)
+		s.changes.waiting, s.changes.isSpent = true, true
 		return
 	}
 	st := s.stepOf(ev)
@@ -50,6 +51,7 @@ func (s *RunState) Add(ev *Event) {
 			w.Said, w.Misfit = st.said, w.misfitOf(st.Found)
 		}
 		s.Waiting = append(s.Waiting, w)
+		s.changes.waiting = true
 	} else if st.State != StepStatusWaiting {
 		s.stopWaiting(st.ID)
 	}
@@ -59,6 +61,7 @@ func (s *RunState) stopWaiting(id string) {
 	for i, w := range s.Waiting {
 		if w.Step == id {
 			s.Waiting = append(s.Waiting[:i], s.Waiting[i+1:]...)
+			s.changes.waiting = true
 			return
 		}
 	}
@@ -69,16 +72,21 @@ func (s *RunState) stepOf(ev *Event) *StepState {
 	id := StepPath(ev.Step, ev.Index)
 	st := s.byID[id]
 	if st != nil {
+		s.changes.touch(st)
 		return st
 	}
 	st = &StepState{ID: id, State: StepStatusPending}
 	s.byID[id] = st
+	if ev.Index == nil {
+		s.changes.touch(st)
+	}
 	if ev.Index == nil {
 		s.Steps = append(s.Steps, st)
 		return st
 	}
 	whole := s.stepOf(&Event{Step: ev.Step})
 	whole.Items = append(whole.Items, st)
+	s.changes.touch(st) // after the step that it is an item of
 	return st
 }
 
@@ -101,6 +109,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 			waitsInside := st.State == StepStatusWaiting && st.Found.IsNull() // of its own it lacks nothing
 			if st.State == StepStatusRunning || waitsInside {
 				st.State = StepStatusPending
+				s.changes.touch(st)
 			}
 		}
 	case FlowWaiting:
@@ -108,6 +117,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		for _, st := range s.byID {
 			if st.State == StepStatusRunning {
 				st.State = StepStatusWaiting
+				s.changes.touch(st)
 			}
 			st.waited = st.State == StepStatusWaiting
 		}
@@ -185,6 +195,7 @@ func (s *RunState) cancelRunning() {
 	for _, st := range s.byID {
 		if st.State == StepStatusRunning {
 			st.State = StepStatusCancelled
+			s.changes.touch(st)
 		}
 	}
 }

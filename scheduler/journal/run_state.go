@@ -101,6 +101,7 @@ type RunState struct {
 	MaskedInputs []string `json:"-"`
 	byID         map[string]*StepState
 	asksAgain    bool // the run failed as a step read a message of the user
+	changes      changes
 }
 
 // Stretch is the part of a run that one process did: all events from Seq until the next stretch.
@@ -177,6 +178,7 @@ type StepState struct {
 	// told is the conversation that the step, or what it ran inside, told last.
 	told      []value.Value
 	toldParts []calls.Part
+	isTouched bool // it is in the changes of the run
 	// inside is the part of Usage that was spent inside the step since it began.
 	inside llm.Usage
 }

@@ -175,6 +175,7 @@ func TestFold(t *testing.T) {
 			if diff := cmp.Diff(plain(t, []byte(test.want)), plain(t, got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
+			checkChanges(t, test.events)
 		})
 	}
 }

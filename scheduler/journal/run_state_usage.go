@@ -15,10 +15,12 @@ func (s *RunState) chargeUsage(st *StepState, told *llm.Usage) {
 	st.inside = llm.Usage{}
 	st.Usage.Add(fresh)
 	s.Usage.Add(fresh)
+	s.changes.isSpent = true
 	for id := OuterPath(st.ID); id != ""; id = OuterPath(id) {
 		if outer := s.byID[id]; outer != nil {
 			outer.Usage.Add(fresh)
 			outer.inside.Add(fresh)
+			s.changes.touch(outer)
 		}
 	}
 }

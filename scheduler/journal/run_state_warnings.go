@@ -9,9 +9,12 @@ const CodeFailed = "failed"
 func (s *RunState) addWarning(step string, ev *Event) {
 	if w := warningOf(ev); w != nil {
 		s.Warnings = append(s.Warnings, WarningInfo{step, w.Data.Code, w.Data.Text, w.Data.Source})
+		s.changes.warnings = true
 	}
-	if voidsWarnings(ev.Type) {
-		s.Warnings = slices.DeleteFunc(s.Warnings, func(w WarningInfo) bool { return w.Step == step })
+	isOf := func(w WarningInfo) bool { return w.Step == step }
+	if voidsWarnings(ev.Type) && slices.ContainsFunc(s.Warnings, isOf) {
+		s.changes.warnings = true
+		s.Warnings = slices.DeleteFunc(s.Warnings, isOf)
 	}
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ type runEventsInput struct {
 	LastEventID string `header:"Last-Event-ID" doc:"The number of the last event that is known: the stream goes on after it."`
 	From        int64  `query:"from" minimum:"0" doc:"The number of the first event."`
 	Types       string `query:"types" doc:"Types of events, with commas."`
-	View        string `query:"view" enum:"brief" doc:"brief leaves out params, names, prompts, input and output."`
+	View        string `query:"view" enum:"brief,state" doc:"brief leaves out params, names, prompts, input and output. state is brief, and each event has in change the part of the run that it has changed: its steps as GET /runs/{id} shows them, an item as a step of its own."`
 	Until       string `query:"until" enum:"waiting" doc:"waiting ends the stream where the run waits for values."`
 	Limit       int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
 	Cursor      string `query:"cursor" doc:"next of the page before."`
@@ -35,7 +36,7 @@ func (s *Server) runEvents(ctx context.Context, in *runEventsInput) (*stream, er
 		return nil, err
 	}
 	if wantsStream(in.Accept) {
-		return s.streamEvents(info, in, principalOf(ctx).Bound)
+		return s.streamEvents(ctx, info, in)
 	}
 	return s.pageOfEvents(ctx, in)
 }
@@ -50,12 +51,17 @@ func (s *Server) pageOfEvents(ctx context.Context, in *runEventsInput) (*stream,
 		}
 		from = n
 	}
+	view, err := s.newEventView(ctx, in, from)
+	if err != nil {
+		return nil, err
+	}
 	items, next := []value.Value{}, ""
 	for event, err := range s.options.Service.Events(ctx, principalOf(ctx), in.ID, from) {
 		if err != nil {
 			return nil, err
 		}
 		if !in.wantsType(event.Type) {
+			view.add(event)
 			continue
 		}
 		if len(items) == in.Limit {
@@ -66,7 +72,11 @@ func (s *Server) pageOfEvents(ctx context.Context, in *runEventsInput) (*stream,
 		if err != nil {
 			return nil, err
 		}
-		doc, err := value.ParseJSON(in.bytesOf(frame, principalOf(ctx).Bound))
+		text, err := view.bytesOf(frame)
+		if err != nil {
+			return nil, err
+		}
+		doc, err := value.ParseJSON(text)
 		if err != nil {
 			return nil, err
 		}
@@ -83,20 +93,9 @@ func (in *runEventsInput) wantsType(t journal.EventType) bool {
 	return in.Types == "" || slices.Contains(strings.Split(in.Types, ","), string(t))
 }
 
-// bytesOf returns an event in the view that the client asked for; a bound one gets no names of machines.
-func (in *runEventsInput) bytesOf(f *dispatch.Frame, isBound bool) []byte {
-	if isBound {
-		f = f.WithoutWorker()
-	}
-	if in.View == "brief" {
-		return f.Brief()
-	}
-	return f.JSON
-}
-
 // streamEvents follows a run. A reconnect after the end gets 204, which tells a browser not
 // to come again.
-func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput, isBound bool) (*stream, error) {
+func (s *Server) streamEvents(ctx context.Context, info *journal.RunInfo, in *runEventsInput) (*stream, error) {
 	after, err := lastEventID(in.LastEventID)
 	if err != nil {
 		return nil, err
@@ -107,6 +106,10 @@ func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput, isBound
 		return &stream{func(hctx huma.Context) { hctx.SetStatus(http.StatusNoContent) }}, nil
 	}
 	after = min(after, info.LastSeq)
+	view, err := s.newEventView(ctx, in, after+1)
+	if err != nil {
+		return nil, err
+	}
 	return s.newStream(func(ctx context.Context, e *sseWriter) error {
 		options := dispatch.FollowOptions{After: after, UntilWaiting: in.Until == "waiting", Idle: heartbeat}
 		for batch, err := range s.dispatcher.Follow(ctx, info.ID, options) {
@@ -118,8 +121,8 @@ func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput, isBound
 				return err
 			}
 			for _, f := range batch {
-				if in.wantsType(f.Type) {
-					e.addEvent(strconv.FormatInt(f.Seq, 10), string(f.Type), in.bytesOf(f, isBound))
+				if err := view.addFrame(e, f); err != nil {
+					return err
 				}
 			}
 			if batch == nil {
@@ -131,4 +134,86 @@ func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput, isBound
 		}
 		return nil
 	})
+}
+
+// eventView shows the events of a run to one client, in the view that it asked for. [Server.newEventView] makes it for a request; it is for one
+// goroutine.
+type eventView struct {
+	in      *runEventsInput
+	isBound bool
+	state   *journal.RunState // the run as far as the client knows it; nil in the other views
+}
+
+// newEventView returns the view of a request whose client knows the events before one.
+func (s *Server) newEventView(ctx context.Context, in *runEventsInput, from int64) (*eventView, error) {
+	v := &eventView{in: in, isBound: principalOf(ctx).Bound}
+	if in.View != "state" {
+		return v, nil
+	}
+	v.state = journal.NewRunState()
+	if from <= 1 {
+		return v, nil
+	}
+	for event, err := range s.options.Service.Events(ctx, principalOf(ctx), in.ID, 1) {
+		if err != nil {
+			return nil, err
+		}
+		if event.Seq >= from {
+			break
+		}
+		v.state.Add(event)
+	}
+	v.state.TakeChange() // the client has it
+	return v, nil
+}
+
+// add takes an event that the client does not get: the next one tells its change.
+func (v *eventView) add(e *journal.Event) {
+	if v.state != nil {
+		v.state.Add(e)
+	}
+}
+
+// addFrame writes an event to a stream, if its client wants it.
+func (v *eventView) addFrame(to *sseWriter, f *dispatch.Frame) error {
+	if !v.in.wantsType(f.Type) {
+		if v.state == nil {
+			return nil
+		}
+		e, err := f.Event()
+		if err == nil {
+			v.add(e)
+		}
+		return err
+	}
+	text, err := v.bytesOf(f)
+	if err == nil {
+		to.addEvent(strconv.FormatInt(f.Seq, 10), string(f.Type), text)
+	}
+	return err
+}
+
+// bytesOf returns an event; a bound client gets no names of machines. Streamed text changes no step.
+func (v *eventView) bytesOf(f *dispatch.Frame) ([]byte, error) {
+	shown := f
+	if v.isBound {
+		shown = f.WithoutWorker()
+	}
+	switch {
+	case v.in.View == "":
+		return shown.JSON, nil
+	case v.state == nil || f.Type == journal.StepDelta:
+		return shown.Brief(), nil
+	}
+	e, err := f.Event()
+	if err != nil {
+		return nil, err
+	}
+	v.state.Add(e)
+	change, err := json.Marshal(v.state.TakeChange())
+	if err != nil {
+		return nil, err
+	}
+	brief := shown.Brief()
+	return slices.Concat(brief[:len(brief)-1], []byte(`,"change":`), change, []byte("}")), nil
 }

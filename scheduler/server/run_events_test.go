@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
@@ -45,6 +46,53 @@ func TestStreamResumes(t *testing.T) {
 	}
 	if got := f.do(token, "GET", "/api/v1/runs/nope/events", "", "Accept", eventStream); got.status != http.StatusNotFound || got.header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("an unknown run: %d %s", got.status, got.text)
+	}
+}
+
+// TestStateOfEvents reads the events of a run with the changes of its state: from wherever a client comes in, the last ones tell the end, and
+// each step is told as the run's details have it.
+func TestStateOfEvents(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	run := "/api/v1/runs/" + f.start(token, "echo", `{"question": "one two three"}`)
+	whole := f.do(token, "GET", run+"/events?view=state", "", "Accept", eventStream).text
+	details := f.do(token, "GET", run, "")
+	last := map[string]string{}
+	for line := range strings.Lines(whole) {
+		data, isData := strings.CutPrefix(line, "data: ")
+		doc, err := value.ParseJSON([]byte(data))
+		if !isData || err != nil {
+			continue
+		}
+		steps, _ := doc.At("/change/steps")
+		for _, st := range steps.List() {
+			id, _ := st.Get("id")
+			last[id.PlainText()] = string(st.AppendJSON(nil))
+		}
+	}
+	steps, _ := details.doc.Get("steps")
+	if len(steps.List()) == 0 {
+		t.Fatalf("no steps: %s", details.text)
+	}
+	for _, st := range steps.List() {
+		id, _ := st.Get("id")
+		if got, want := last[id.PlainText()], string(st.AppendJSON(nil)); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	if strings.Contains(whole, `"params"`) {
+		t.Errorf("it is not brief: %s", whole)
+	}
+	blocks := strings.SplitAfter(strings.TrimPrefix(whole, "retry: 2000\n"), "\n\n")
+	for seq := 1; seq < len(blocks)-1; seq++ {
+		got := f.do(token, "GET", run+"/events?view=state", "", "Accept", eventStream, "Last-Event-ID", fmt.Sprint(seq))
+		if want := "retry: 2000\n" + strings.Join(blocks[seq:], ""); got.text != want {
+			t.Errorf("after %d: got\n%s\nwant\n%s", seq, got.text, want)
+		}
+	}
+	finish := f.do(token, "GET", run+"/events?view=state&types=flow.finished", "", "Accept", eventStream).text
+	if !strings.Contains(finish, `"state":"finished"`) || !strings.Contains(finish, `"call":"chat"`) {
+		t.Errorf("the events that were left out are not in the change of the last one: %s", finish)
 	}
 }
 

@@ -7,14 +7,14 @@ import { expect, startRun, test } from "./fixtures.ts";
 async function readEvents(request: APIRequestContext, run: string): Promise<RunEvent[]> {
   const all: RunEvent[] = [];
   for (let cursor = ""; ;) {
-    const page = await (await request.get(`/api/v1/runs/${run}/events?view=brief&limit=200&cursor=${cursor}`)).json() as { items: RunEvent[]; next: string | null };
+    const page = await (await request.get(`/api/v1/runs/${run}/events?view=state&limit=200&cursor=${cursor}`)).json() as { items: RunEvent[]; next: string | null };
     all.push(...page.items);
     if (!page.next) return all;
     cursor = page.next;
   }
 }
 
-/** A step as the server writes it, of the fold's. */
+/** A step of the page as the server writes it. */
 function asServer(s: RunState, id: string): unknown {
   const st = s.steps.get(id);
   if (!st) return undefined;
@@ -24,7 +24,7 @@ function asServer(s: RunState, id: string): unknown {
 
 const clean = (v: unknown): unknown => JSON.parse(JSON.stringify(v ?? null));
 
-/** Holds the page's fold of a run to the server's. */
+/** Holds the state that the page has of a run to that of the server. */
 async function expectSameFold(request: APIRequestContext, run: string): Promise<Schemas["RunBody"]> {
   const body = await (await request.get(`/api/v1/runs/${run}`)).json() as Schemas["RunBody"] & { warnings?: unknown[] };
   const events = await readEvents(request, run);
@@ -39,14 +39,14 @@ async function expectSameFold(request: APIRequestContext, run: string): Promise<
   return body;
 }
 
-test("the page's fold of a run's events is the server's, for runs of every kind", async ({ page }) => {
+test("the page has a run as the server has it, for runs of every kind", async ({ page }) => {
   const request = page.request;
   for (const flow of ["quickstart", "support", "roleplay", "summarise", "failing", "wide"]) {
     await expectSameFold(request, await startRun(page, flow));
   }
 });
 
-test("the folds are the same while a run goes on, waits, is cancelled and goes on again", async ({ page }) => {
+test("the page and the server have the same while a run goes on, waits, is cancelled and goes on again", async ({ page }) => {
   const request = page.request;
   const slow = ((await (await request.post("/api/v1/runs", { data: { flow: "slow" } })).json()) as { run: string }).run;
   for (let i = 0; i < 4; i++) {

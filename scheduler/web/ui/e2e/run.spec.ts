@@ -151,12 +151,12 @@ test("a thousand steps that run are followed in time", async ({ page }) => {
 
 test("a hundred updates at once are drawn a few times", async ({ page }) => {
   const run = await startRun(page, "wide");
-  const all = (await (await page.request.get(`/api/v1/runs/${run}/events?view=brief&limit=200`)).json()) as { items: { seq: number; type: string }[] };
+  const all = (await (await page.request.get(`/api/v1/runs/${run}/events?view=state&limit=200`)).json()) as { items: { seq: number; type: string }[] };
   // The stream of the run is the test's own: each event comes as a packet of its own.
   await page.addInitScript(() => {
     const real = window.fetch;
     window.fetch = (input, init) => {
-      if (!String(input).includes("/events?view=brief")) return real(input, init);
+      if (!String(input).includes("/events?view=state")) return real(input, init);
       const body = new ReadableStream<Uint8Array>({
         start(stream) {
           (window as unknown as { send(e: { seq: number; type: string }): void }).send = (e) =>

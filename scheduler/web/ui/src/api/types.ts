@@ -6397,8 +6397,8 @@ export interface operations {
                 from?: number;
                 /** @description Types of events, with commas. */
                 types?: string;
-                /** @description brief leaves out params, names, prompts, input and output. */
-                view?: "brief";
+                /** @description brief leaves out params, names, prompts, input and output. state is brief, and each event has in change the part of the run that it has changed: its steps as GET /runs/{id} shows them, an item as a step of its own. */
+                view?: "brief" | "state";
                 /** @description waiting ends the stream where the run waits for values. */
                 until?: "waiting";
                 limit?: number;

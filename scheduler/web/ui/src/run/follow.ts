@@ -8,7 +8,7 @@ import { addEvent, newRunState, orderedSteps, stepFromServer, type RunEvent, typ
 export interface FollowedRun {
   info?: Schemas["RunBody"];
   graph?: Schemas["Graph"];
-  /** The fold of the events that have come; it grows in place, version counts its changes. */
+  /** The state after the events that have come; it grows in place, version counts its changes. */
   state: RunState;
   version: number;
   events: RunEvent[];
@@ -23,7 +23,7 @@ export interface FollowedRun {
 
 /**
  * Follows a run. Its state is first shown as the server has it; meanwhile all its events
- * come, without their payloads, and once they have caught up, their fold is shown. So a
+ * come, without their payloads and with the server's state of the run, and once they have caught up, the state that they tell is shown. So a
  * connection that broke, or a page that is loaded again, loses nothing.
  */
 export function useRun(id: string): FollowedRun {
@@ -63,7 +63,7 @@ export function useRun(id: string): FollowedRun {
     });
   }, [reload, reloadGraph]);
   useEffect(() => () => cancelAnimationFrame(frame.current), []);
-  const stream = useStream(run.data ? `/api/v1/runs/${id}/events?view=brief` : "", String(fold.current.state.lastSeq || ""), take, { turn });
+  const stream = useStream(run.data ? `/api/v1/runs/${id}/events?view=state` : "", String(fold.current.state.lastSeq || ""), take, { turn });
   // A run that was over may go on again, here or elsewhere; its stream has ended then.
   const restart = useCallback(() => {
     setTurn((n) => n + 1);
