@@ -1,6 +1,7 @@
-// Command scheduler-temporal is the second program of scheduler: it has what only runs on
-// Temporal need. People start it by scheduler: scheduler run --on and scheduler serve --on as a
-// plugin (see the package scheduler/remote), scheduler worker in its own place.
+// Command scheduler-temporal is the second program of scheduler: it has the parts that only runs on Temporal need.
+// People start it through scheduler: scheduler run --on and scheduler serve --on start it as a plugin (see the
+// package scheduler/remote), scheduler worker replaces itself by it. For example, scheduler run --on
+// temporal://localhost:7233 flow.yaml starts it to carry out one run.
 package main
 
 import (
@@ -25,7 +26,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// The exit codes, which are those of scheduler.
+// The exit codes, the same as scheduler's.
 const (
 	exitDone   = 0
 	exitFailed = 1
@@ -84,7 +85,7 @@ func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// program is what the commands share. Only the goroutine of the command uses it.
+// program is the state that the commands share. Only the goroutine of the command uses it.
 type program struct {
 	*terminal.Terminal
 	place    config.Place
@@ -140,7 +141,7 @@ func (p *program) open(on string) error {
 	return nil
 }
 
-// close ends what was opened.
+// close closes everything that was opened.
 func (p *program) close() {
 	if p.service == nil {
 		return
@@ -172,7 +173,7 @@ func (e exitError) Unwrap() error { return e.err }
 
 func usageError(err error) error { return exitError{exitUsage, err} }
 
-// beforeRun returns the error of what failed before anything ran, with its exit code.
+// beforeRun returns an error from before anything ran, with its exit code.
 func beforeRun(err error) error {
 	var unavailable *service.UnavailableError
 	switch {

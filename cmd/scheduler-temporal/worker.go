@@ -177,7 +177,7 @@ func (p *program) setUpTemporal(ctx context.Context, client *temporal.Client) er
 	return nil
 }
 
-// machineCheck looks for what this machine lacks. [program.checkMachine] makes one.
+// machineCheck looks for things that this machine lacks. [program.checkMachine] makes one.
 type machineCheck struct {
 	*program
 	queues []string // those that it takes runs from
@@ -185,8 +185,8 @@ type machineCheck struct {
 	hasGaps, hasOthers bool
 }
 
-// checkMachine prints what this machine cannot carry out of what its queues bring it, and names
-// what is for the workers of other queues.
+// checkMachine prints which flows and runs of its queues this machine cannot carry out, and which are for the
+// workers of other queues.
 func (p *program) checkMachine(ctx context.Context, queues []string) error {
 	c := &machineCheck{program: p, queues: queues}
 	if err := c.checkFlows(); err != nil {
@@ -206,7 +206,7 @@ func (p *program) checkMachine(ctx context.Context, queues []string) error {
 	return nil
 }
 
-// reportMissing prints what is missing for a flow or a run.
+// reportMissing prints the error that says why a flow or a run cannot be carried out.
 func (c *machineCheck) reportMissing(what string, err error) {
 	var missing *service.MissingError
 	if !errors.As(err, &missing) {
@@ -218,8 +218,8 @@ func (c *machineCheck) reportMissing(what string, err error) {
 	}
 }
 
-// isForOthers reports whether a queue is not one of this machine's; then it tells where to check
-// what waits there.
+// isForOthers reports whether a queue is not one of this machine's; then it tells on which machine to check the
+// flows and runs that wait there.
 func (c *machineCheck) isForOthers(what, queue string) bool {
 	if queue == "" || slices.Contains(c.queues, queue) {
 		return false

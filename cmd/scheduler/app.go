@@ -32,11 +32,11 @@ const (
 	exitInterrupted = 130 // Ctrl-C
 )
 
-// app is what every subcommand shares. [execute] makes it, open fills it in before a command
-// runs, and close ends it with the program. Only the goroutine of the command uses it.
+// app is the state that all subcommands share. [execute] makes it, open fills it in before a command runs, and
+// close ends it with the program. Only the goroutine of the command uses it.
 type app struct {
 	*terminal.Terminal
-	args       []string // those of the program
+	args       []string // the program's arguments
 	configPath string
 	stateDir   string // --state-dir
 	onFlag     string // --on, as it was given
@@ -67,7 +67,7 @@ func (a *app) open() error {
 	return nil
 }
 
-// close ends what open and the commands have opened.
+// close ends everything that open and the commands have opened.
 func (a *app) close() {
 	if a.settings == nil {
 		return
@@ -80,15 +80,14 @@ func (a *app) close() {
 	}
 }
 
-// printNotes prints what a use case has to tell.
+// printNotes prints the notes of a use case.
 func (a *app) printNotes(notes []service.Note) {
 	for _, n := range notes {
 		fmt.Fprintln(a.Stderr, n.In(string(a.Language)))
 	}
 }
 
-// exitError is an error with the exit code that it means; err is nil where
-// everything has been said already.
+// exitError is an error with the exit code that it means; err is nil if everything has been printed already.
 type exitError struct {
 	code int
 	err  error
@@ -147,7 +146,7 @@ func newVersion(a *app) *cobra.Command {
 	}
 }
 
-// versionLine returns what version and --version print.
+// versionLine returns the line that version and --version print.
 func versionLine() string {
 	return fmt.Sprintf("scheduler %s %s %s/%s\n", buildVersion(), goruntime.Version(), goruntime.GOOS, goruntime.GOARCH)
 }
@@ -163,8 +162,8 @@ func buildVersion() string {
 	return "dev"
 }
 
-// noteSimplified notes that messages are in simplified Chinese where the setting language, or
-// LANG, asks for traditional.
+// noteSimplified notes that messages are in simplified Chinese when the setting language, or LANG, asks for
+// traditional.
 func (a *app) noteSimplified() {
 	locale, _, _ := strings.Cut(os.Getenv("LANG"), ".")
 	asked := cmp.Or(a.settings.Language, locale)
@@ -173,7 +172,7 @@ func (a *app) noteSimplified() {
 	}
 }
 
-// exitFor returns the error of a run with its exit code. told is true where stdout has the error already.
+// exitFor returns the error of a run with its exit code. told is true if stdout has the error already.
 func exitFor(ctx context.Context, err error, told bool) error {
 	var code exitError
 	switch {

@@ -148,7 +148,7 @@ func TestAskOnTerminal(t *testing.T) {
 	x.sees("Lyon 2026-03-06")
 	x.exits(exitDone)
 
-	x = onTerminal(t, dir, "run", "ask.yaml") // what was typed before Ctrl-D counts
+	x = onTerminal(t, dir, "run", "ask.yaml") // text typed before Ctrl-D counts
 	x.sees("What is the city?")
 	x.types("Lyon\n")
 	x.sees("Sure: yes or no?")
@@ -157,13 +157,13 @@ func TestAskOnTerminal(t *testing.T) {
 	x.sees("--set /sure=VALUE --set /day=VALUE")
 	x.exits(exitWaiting)
 
-	x = onTerminal(t, dir, "resume", "last", "--now", "2026-03-05T09:07:00Z") // what was said is not asked again
+	x = onTerminal(t, dir, "resume", "last", "--now", "2026-03-05T09:07:00Z") // answered questions are not repeated
 	x.sees("Sure: yes or no?")
 	x.types("no\n明天\n")
 	x.sees("Lyon 2026-03-06")
 	x.exits(exitDone)
 
-	x = onTerminal(t, dir, "run", "ask.yaml") // Ctrl-C ends it, and what was typed is in the command
+	x = onTerminal(t, dir, "run", "ask.yaml") // Ctrl-C ends it, and the printed command has the text typed so far
 	x.sees("What is the city?")
 	x.types("New York\n")
 	x.sees("Sure: yes or no?")
@@ -172,7 +172,7 @@ func TestAskOnTerminal(t *testing.T) {
 	x.sees("--set '/city=New York' --set /sure=VALUE")
 	x.exits(exitInterrupted)
 
-	x = onTerminal(t, dir, "run", "ask.yaml") // killed at a question, it knows what was typed before
+	x = onTerminal(t, dir, "run", "ask.yaml") // killed at a question, it keeps the answers typed before
 	x.sees("What is the city?")
 	x.types("Oslo\n")
 	x.sees("Sure: yes or no?")

@@ -82,8 +82,8 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 	return w.Flush()
 }
 
-// describeCall returns what people read of a call: what it takes, with all also in its
-// parameters and with an example of each, what it gives, and a flow that runs.
+// describeCall returns the text that people read about a call: its parameters (with all, nested ones too, and an
+// example of each), its output, and a flow that runs.
 func describeCall(def calls.Definition, language string, all bool) string {
 	info := def.Info
 	var b strings.Builder

@@ -50,8 +50,7 @@ func TestChineseHelp(t *testing.T) {
 	}
 }
 
-// eachHelpText visits what commands and flags say of themselves, but for the long texts of the
-// library.
+// eachHelpText visits the help texts of commands and flags, except the library's long ones.
 func eachHelpText(cmd *cobra.Command, visit func(where, text string)) {
 	path := cmd.CommandPath()
 	visit(path, cmd.Short)

@@ -52,8 +52,7 @@ prompt came from.`),
 	return root
 }
 
-// worksWithoutSettings reports whether a command reads no settings: it works where they are
-// broken.
+// worksWithoutSettings reports whether a command reads no settings: it works even if they are broken.
 func worksWithoutSettings(cmd *cobra.Command) bool {
 	switch cmd.Name() {
 	case "version", "help":
@@ -180,7 +179,7 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 	return usageError(wording.Errorf("%s has no %q%s: want one of %s", cmd.CommandPath(), args[0], value.DidYouMeanSuffix(args[0], names), strings.Join(names, ", ")))
 }
 
-// nameArguments lets commands say which arguments they take, where the library counts.
+// nameArguments lets errors about the number of arguments show the command's usage; the library only gives the count.
 func nameArguments(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		nameArguments(c)

@@ -7,10 +7,10 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// completion is what the shell completes with.
+// completion is the function with which the shell completes.
 type completion = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
 
-// completeWords offers words where a command has no arguments yet, and files after.
+// completeWords offers words for a command's first argument, and files after it.
 func completeWords(words func() []string) completion {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {

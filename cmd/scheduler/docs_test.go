@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// docsBlock is a fenced block of a guide: its language, its text, and the line where it begins.
+// docsBlock is a fenced block of a guide: its language, its text, and its first line.
 type docsBlock struct {
 	kind, text string
 	line       int
@@ -74,8 +74,8 @@ func docsPages(t *testing.T) []string {
 // TestDocs works through each guide as a reader would. A block that begins with the name of a file, as in "# hello.yaml",
 // is written to that file; flows among them have to lint clean, tests to pass, settings to load. Other YAML has to
 // parse. The commands of console blocks are run in their order, and the lines below a command have to be in its
-// output, where … stands for anything. A block of kind sh needs the world (a server, a package manager): of it the
-// commands of scheduler have to exist. https://api.example.com/v1 answers as a model.
+// output, in which … matches anything. A block of kind sh needs the outside world (a server, a package manager);
+// the test only checks that its scheduler commands exist. https://api.example.com/v1 answers as a model.
 func TestDocs(t *testing.T) {
 	for _, page := range docsPages(t) {
 		name := filepath.Join(filepath.Base(filepath.Dir(page)), filepath.Base(page))

@@ -25,7 +25,7 @@ func TestEncodings(t *testing.T) {
 		stdin string
 		code  int
 		want  string // in the output or the messages
-		mark  string // what the output has of the same text in UTF-8 behind a byte-order mark; "" if the door has none
+		mark  string // the output for the same text in UTF-8 behind a byte-order mark; "" if the door has none
 	}{
 		"flow":                {map[string]string{"w.yaml": "name: caf\xe9\n"}, []string{"lint", "w.yaml"}, "", 2, "w.yaml:1:10: the text is not UTF-8 here", ""},
 		"settings":            {map[string]string{"s.yaml": "secrets: [] # caf\xe9\n"}, []string{"lint", "w.yaml", "--config", "s.yaml"}, "", 2, "s.yaml:1:18: the text is not UTF-8 here", ""},

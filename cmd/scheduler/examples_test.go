@@ -11,8 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// TestCallExamples lints and runs what `scheduler calls NAME` prints as an example,
-// for every call.
+// TestCallExamples lints and runs the example that `scheduler calls NAME` prints, for every call.
 func TestCallExamples(t *testing.T) {
 	for _, def := range builtin.Calls() {
 		t.Run(def.Info.Name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // lastPrompt is the value of --explain without a step.
 const lastPrompt = "*"
 
-// showFlags say what a run shows.
+// showFlags select the parts of a run that are shown.
 type showFlags struct {
 	json    bool
 	outputs bool
@@ -87,7 +87,7 @@ func (a *app) setOn(on string) error {
 	return nil
 }
 
-// withOn returns the words of a command, with the flag --on where this one was given it.
+// withOn returns the words of a command, with the flag --on if this command was given it.
 func (a *app) withOn(words ...string) []string {
 	if a.onFlag == "" {
 		return words
@@ -95,7 +95,7 @@ func (a *app) withOn(words ...string) []string {
 	return append(words, "--on", a.onFlag)
 }
 
-// remoteName returns what carries new runs out by the settings, as the label runs_on; "" is
+// remoteName returns the remote runner that the settings select for new runs, as the label runs_on has it; "" is
 // this process.
 func (a *app) remoteName() string {
 	if !a.settings.IsRemote() {
@@ -104,7 +104,7 @@ func (a *app) remoteName() string {
 	return remote.Temporal
 }
 
-// warnOfMachines warns of what does not work with several machines.
+// warnOfMachines warns of settings that do not work with several machines.
 func (a *app) warnOfMachines() {
 	for _, warning := range a.runtime.MachineWarnings() {
 		a.Tellf("warning: %s", warning)
@@ -130,7 +130,7 @@ func parseTime(text string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		if t.Location() == time.Local && t.Location() != time.UTC { // the offset is that of the machine, and is given all the same
+		if t.Location() == time.Local && t.Location() != time.UTC { // the machine's own offset is printed too
 			_, offset := t.Zone()
 			t = t.In(time.FixedZone("", offset))
 		}
@@ -144,7 +144,7 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, usageError(wording.Errorf("the time %q is not understood: write 2026-03-05T09:07:00Z or 2026-03-05T09:07:00", text))
 }
 
-// flowFolders returns the folders that were given, else those of the settings.
+// flowFolders returns the given folders, else the folders in the settings.
 func (a *app) flowFolders(given []string) []string {
 	if len(given) > 0 {
 		return given

@@ -19,11 +19,11 @@ type function struct {
 	kind    manifest.Kind
 	summary calls.Text
 	plugin  string      // "" for a built-in one
-	output  value.Value // the JSON Schema of a variable; null where it is not known
+	output  value.Value // the JSON Schema of a variable; null if not known
 }
 
-// knownFunctions lists the importance functions, then the variables: built-in ones first,
-// then those of trusted plugins.
+// knownFunctions lists the importance functions, then the variables: built-in ones first, then those that trusted
+// plugins offer.
 func (a *app) knownFunctions() ([]function, error) {
 	h, err := a.runtime.PluginHost("")
 	if err != nil {
@@ -51,8 +51,7 @@ func (a *app) knownFunctions() ([]function, error) {
 	return all, nil
 }
 
-// findFunction finds an importance function or a variable by its name in flows; nil
-// where there is none.
+// findFunction finds an importance function or a variable by its name in flows; nil if there is none.
 func findFunction(all []function, name string) *function {
 	if i := slices.IndexFunc(all, func(f function) bool { return f.name == name }); i >= 0 {
 		return &all[i]

@@ -22,7 +22,7 @@ func TestFlowSchema(t *testing.T) {
 	golden.Check(t, "../../configs/flow.schema.json", string(flow.EditorSchema(registry).AppendIndented(nil, "  "))+"\n")
 }
 
-// TestTestSchema holds configs/test.schema.json to what test files are read by, in the same way.
+// TestTestSchema holds configs/test.schema.json to the schema by which test files are read, in the same way.
 func TestTestSchema(t *testing.T) {
 	golden.Check(t, "../../configs/test.schema.json", string(suite.EditorSchema().AppendIndented(nil, "  "))+"\n")
 }
@@ -40,7 +40,7 @@ func TestFlowReference(t *testing.T) {
 	}
 }
 
-// TestCallReference holds docs/calls.md to what calls NAME --all prints.
+// TestCallReference holds docs/calls.md to the output of calls NAME --all.
 func TestCallReference(t *testing.T) {
 	registry, err := builtin.Registry()
 	if err != nil {

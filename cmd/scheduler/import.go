@@ -80,7 +80,7 @@ func wrongInCheck(item value.Value) wording.Text {
 	return wording.Text{}
 }
 
-// importPromptfoo imports one configuration and prints what became of it.
+// importPromptfoo imports one configuration and prints the result.
 func (a *app) importPromptfoo(file string, f *importFlags) (*importer.Plan, error) {
 	name := importName(file)
 	o := promptfoo.Options{Name: name, Settings: settingsOfImport(f.dir, name), Language: string(a.Language), CheckItem: wrongInCheck}
@@ -103,7 +103,7 @@ func (a *app) importPromptfoo(file string, f *importFlags) (*importer.Plan, erro
 	return plan, a.printImport(plan, written, f.dir)
 }
 
-// printImport prints what was written, and what was changed and lost with its place.
+// printImport prints the files that were written, and each change and loss with its place.
 func (a *app) printImport(plan *importer.Plan, written []importer.Written, dir string) error {
 	r := &plan.Report
 	for _, l := range r.Leaves {
@@ -131,8 +131,8 @@ func (a *app) printImport(plan *importer.Plan, written []importer.Written, dir s
 	return err
 }
 
-// importName returns what the files of an import are called: the name of the source, or of its folder
-// where all sources are called so.
+// importName returns the name for the files of an import: the name of the source, or of its folder if the source
+// has the standard name that all configurations share.
 func importName(file string) string {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	abs, err := filepath.Abs(file)
@@ -142,7 +142,7 @@ func importName(file string) string {
 	return cmp.Or(strings.Trim(notInFileName.ReplaceAllString(name, "-"), "-."), "imported")
 }
 
-// notInFileName matches what names of flows and files are better without.
+// notInFileName matches characters that names of flows and files should not have.
 var notInFileName = regexp.MustCompile(`[^\p{L}\p{N}._-]+`)
 
 // settingsOfImport returns the file for the providers: the settings of a new project, or one beside those

@@ -63,7 +63,7 @@ functions of trusted plugins too.`,
 	return cmd
 }
 
-// printSchema prints the schema of flows with what trusted plugins give, and the names of model providers.
+// printSchema prints the schema of flows with the calls of trusted plugins and the names of model providers.
 func (a *app) printSchema() (err error) {
 	if err := a.open(); err != nil {
 		return err

@@ -22,8 +22,8 @@ import (
 // that TestInterruptedTwice interrupts.
 const interruptedChild = "SCHEDULER_TEST_INTERRUPTED"
 
-// TestInterruptedTwice: whoever is told to stop a second time, as by timeout(1), must
-// still be there to stop in good order.
+// TestInterruptedTwice: a process that is told to stop a second time, for example by timeout(1), must still stop
+// in good order.
 func TestInterruptedTwice(t *testing.T) {
 	if os.Getenv(interruptedChild) != "" {
 		waitInterrupted()
@@ -45,7 +45,7 @@ func waitInterrupted() {
 	fmt.Println("done")
 }
 
-// interruptTwice interrupts a process of waitInterrupted: what it tells says when.
+// interruptTwice interrupts a process of waitInterrupted: its output says when.
 func interruptTwice(t *testing.T, sig syscall.Signal) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInterruptedTwice$")
@@ -77,7 +77,7 @@ func interruptTwice(t *testing.T, sig syscall.Signal) {
 		t.Errorf("%s: the second one ended it: %q", sig, lines.Text())
 	}
 	for lines.Scan() {
-		continue // what the test program tells at its end
+		continue // the summary of the test program
 	}
 	if err := child.Wait(); err != nil {
 		t.Errorf("%s: %v", sig, err)
@@ -109,11 +109,11 @@ type undecided struct{ t *testing.T }
 
 func (u *undecided) Read([]byte) (int, error) {
 	interrupt(u.t, syscall.SIGINT)
-	time.Sleep(3 * time.Second) // so long that nobody else ends the reading first
+	time.Sleep(3 * time.Second) // so long that nothing else ends the reading first
 	return 0, io.EOF
 }
 
-// TestTestsInterrupted: what an interrupted test run had found is kept, and --rerun goes on with what it had not come to.
+// TestTestsInterrupted: the results of an interrupted test run are kept, and --rerun runs the remaining cases.
 func TestTestsInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	hangs := true

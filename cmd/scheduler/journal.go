@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// storeWord stands for the store of the settings, where a journal is named.
+// storeWord names the store of the settings, in place of the path of a journal.
 const storeWord = "store"
 
 func newJournalCopy(a *app) *cobra.Command {
@@ -102,7 +102,7 @@ func (a *app) openTransfer(ctx context.Context, name string, create bool) (movab
 	return j, nil
 }
 
-// tellCopied prints what was copied and what was not.
+// tellCopied prints how many runs were copied, and which were not.
 func (a *app) tellCopied(ctx context.Context, report *transfer.Report, err error, asJSON bool) error {
 	left := []value.Value{}
 	for _, one := range report.Left {

@@ -125,12 +125,12 @@ func isLinted(path string) bool {
 	return err == nil && flow.HasSteps(text)
 }
 
-// lintTests returns what is wrong with test files, and with the flows that they test.
+// lintTests returns the problems of test files and of the flows that they test.
 func (a *app) lintTests(ctx context.Context, files []string) (all flow.Problems, err error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	loader, _, err := a.runtime.TestLoader(string(a.Language)) // its notes are those of the flows
+	loader, _, err := a.runtime.TestLoader(string(a.Language)) // its notes are the same as for the flows
 	if err != nil {
 		return nil, err
 	}
@@ -156,5 +156,5 @@ func (a *app) printProblems(problems flow.Problems, asJSON bool) error {
 	enc := json.NewEncoder(a.Stdout)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(slices.Concat(flow.Problems{}, problems)) // [] where there are none
+	return enc.Encode(slices.Concat(flow.Problems{}, problems)) // [] if there are none
 }

@@ -1,5 +1,5 @@
-// Command scheduler runs flows: YAML files of calls that put a prompt together
-// and ask a model. See the package scheduler for what a run is.
+// Command scheduler runs flows: YAML files of calls that put a prompt together and ask a model. The package
+// scheduler explains what a run is.
 package main
 
 import (
@@ -60,7 +60,7 @@ func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		app.PrintError(err)
 		return exitFailed
 	}
-	// What cobra itself refuses is wrong usage.
+	// An error of cobra itself is wrong usage.
 	if text, ok := wording.Recognize(err.Error()); ok {
 		err = wording.Errorf("%s", text)
 	}

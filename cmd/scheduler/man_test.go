@@ -11,9 +11,9 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 )
 
-// TestManPages writes a man page for each command: into the folder MAN_PAGES for a release
-// (.ci/release-docs), else into one that is removed again. A test has what writes them, so that
-// the program need not.
+// TestManPages writes a man page for each command: into the folder MAN_PAGES for a release (.ci/release-docs),
+// else into one that is removed again. The code that writes them is in a test, so that the program does not need
+// it.
 func TestManPages(t *testing.T) {
 	dir := os.Getenv("MAN_PAGES")
 	if dir == "" {

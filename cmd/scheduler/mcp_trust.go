@@ -53,7 +53,7 @@ A command runs with your rights, and what a tool is told leaves the project.`,
 	return cmd
 }
 
-// trustMCPServer shows what a server offers, asks, and trusts it.
+// trustMCPServer shows the tools of a server, asks, and trusts it.
 func (a *app) trustMCPServer(ctx context.Context, h *mcp.Host, name string, yes bool) (*mcp.LockedServer, error) {
 	review, err := h.Review(ctx, name)
 	if err != nil {
@@ -89,8 +89,8 @@ func (a *app) confirmMCPTrust(ctx context.Context, name string) error {
 // maxShownDescription bounds how much of a tool's description is shown, in characters.
 const maxShownDescription = 300
 
-// reviewText returns what a user should know before trusting a server. The texts of the
-// server are in it as they are.
+// reviewText returns the text that a user should read before trusting a server. It quotes the server's own texts
+// unchanged.
 func reviewText(r *mcp.Review, language terminal.Language) string {
 	var b strings.Builder
 	say := language.Say
@@ -143,7 +143,7 @@ func textsIn(texts []wording.Text, language terminal.Language) []string {
 	return all
 }
 
-// parameterNames returns the names of what a tool takes, optional ones with a question mark.
+// parameterNames returns the names of a tool's parameters, optional ones with a question mark.
 func parameterNames(input value.Value) string {
 	properties, _ := input.Get("properties")
 	required, _ := input.Get("required")

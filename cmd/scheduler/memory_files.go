@@ -166,8 +166,7 @@ func (a *app) importLines(ctx context.Context, name string, options archive.Opti
 	})
 }
 
-// openTwice opens a file, or stdin as -, that can be read twice: what is a stream is
-// copied to a temporary file.
+// openTwice opens a file, or stdin as -, that can be read twice: a stream is copied to a temporary file.
 func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error, err error) {
 	if name == "-" {
 		return archive.Spool(a.Input())
@@ -198,7 +197,7 @@ func (a *app) importDir(ctx context.Context, dir string, options archive.Options
 	})
 }
 
-// tellImported returns what was stored and what was not.
+// tellImported prints which memories were stored and which were not.
 func (a *app) tellImported(ctx context.Context, report archive.Report, err error, asJSON bool) error {
 	for _, p := range report.Problems {
 		a.Tellf("warning: %s", terminal.Visible(p))

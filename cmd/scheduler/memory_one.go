@@ -172,7 +172,7 @@ func newMemoryGet(a *app) *cobra.Command {
 	return cmd
 }
 
-// findMemory reads what an id names, if it belongs to the users.
+// findMemory reads the memory with an id, if it belongs to the users.
 func (a *app) findMemory(ctx context.Context, store memory.Store, id string, users memory.Users) (found value.Value, err error) {
 	var got any
 	which := memory.Selection{Users: users, ID: id}
@@ -267,7 +267,7 @@ it is interrupted, the same command goes on with the rest.`,
 			if err != nil {
 				return err
 			}
-			if len(args) > 0 { // also where it is "", as a variable that is not set: that is not all of them
+			if len(args) > 0 { // even if it is "", for example from an unset variable: that does not mean all of them
 				which.ID, err = memory.CheckID(memory.MemoryID, args[0])
 				if err != nil {
 					return usageError(wording.Errorf("%q is not the id of a memory (scheduler memory search shows ids; snapshots go with their memories)", args[0]))
@@ -296,8 +296,8 @@ it is interrupted, the same command goes on with the rest.`,
 	return cmd
 }
 
-// confirmDeletion asks whether what is selected shall be deleted. The error says that it
-// shall not, or that there is no terminal to ask at.
+// confirmDeletion asks whether to delete the selected memories. The error says that the user declined, or that
+// there is no terminal to ask at.
 func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which memory.Selection) error {
 	which.DryRun = true
 	d, err := store.Delete(ctx, which)
@@ -312,7 +312,7 @@ func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which m
 	return a.awaitYes(ctx, wording.Errorf("nothing was deleted"))
 }
 
-// deleteMemories deletes and prints what was deleted, also where that ends too early.
+// deleteMemories deletes and prints what was deleted, even if deleting stopped early.
 func (a *app) deleteMemories(ctx context.Context, which memory.Selection, asJSON bool, remove func(memory.Selection) (memory.Deleted, error)) error {
 	bar := terminal.NewBar(a.Terminal, a.Language.Say("deleting, by user"))
 	which.Progress = bar
@@ -334,7 +334,7 @@ func (a *app) deleteMemories(ctx context.Context, which memory.Selection, asJSON
 	return exitFor(ctx, err, false)
 }
 
-// tellDeleted returns what was deleted.
+// tellDeleted prints the memories that were deleted.
 func (a *app) tellDeleted(d memory.Deleted, dryRun, asJSON bool) error {
 	if asJSON {
 		out := value.Must(d).Map().Clone()

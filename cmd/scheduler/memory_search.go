@@ -136,7 +136,7 @@ func (s *memorySearch) searchOne(ctx context.Context, text string) error {
 	})
 }
 
-// printFound shows what was found to a person.
+// printFound prints the results of a search for people.
 func (s *memorySearch) printFound(found *memory.Found) error {
 	var b strings.Builder
 	for _, note := range found.Notes {
@@ -156,7 +156,7 @@ func (s *memorySearch) printFound(found *memory.Found) error {
 	return s.PrintText(b.String())
 }
 
-// memoryLine returns a memory in one line: when, who, what.
+// memoryLine returns a memory in one line: its time, user and text.
 func memoryLine(m *memory.BaseMemory) string {
 	who := m.Speaker()
 	if who == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// snapshotList is what snapshot list prints.
+// snapshotList is the output of snapshot list.
 type snapshotList struct {
 	Snapshots     []value.Value `json:"snapshots"`
 	MetaSnapshots []value.Value `json:"meta_snapshots"`

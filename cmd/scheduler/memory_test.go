@@ -32,7 +32,7 @@ func (p *memoryProgram) run(stdin string, args ...string) int {
 	return runProgram(args, strings.NewReader(stdin), &p.stdout, &p.stderr)
 }
 
-// must fails the test where the program does.
+// must fails the test if the program fails.
 func (p *memoryProgram) must(stdin string, args ...string) string {
 	p.t.Helper()
 	if code := p.run(stdin, args...); code != exitDone {
@@ -58,7 +58,7 @@ func memoryLines(n int) string {
 	return b.String()
 }
 
-// An id that is empty, as that of a variable that is not set, is no id: nothing goes.
+// An empty id, for example from an unset variable, is refused: nothing is deleted.
 func TestMemoryDeleteOfNoID(t *testing.T) {
 	p := newMemoryProgram(t)
 	p.must("", "memory", "add", "--user", "ann", "Figs are ripe in August.")
@@ -72,8 +72,8 @@ func TestMemoryDeleteOfNoID(t *testing.T) {
 	}
 }
 
-// What is not UTF-8 is refused, for two names could become one; what editors put in front
-// of a text is not a part of it.
+// Text that is not UTF-8 is refused, for two names could become one; a byte-order mark, which editors put in
+// front, is not part of the text.
 func TestMemoryEncodings(t *testing.T) {
 	p := newMemoryProgram(t)
 	for want, args := range map[string][]string{

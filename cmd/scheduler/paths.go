@@ -20,7 +20,7 @@ func shortPath(path string) string {
 	return path
 }
 
-// shownPath returns a path from the working directory, where that is shorter.
+// shownPath returns a path from the working directory, if that is shorter.
 func shownPath(path string) string {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -45,7 +45,7 @@ func realPath(path string) string {
 	return full
 }
 
-// gitFolder returns the nearest folder, from one upwards, that is a repository; "" where none is.
+// gitFolder returns the nearest folder, from one upwards, that is a repository; "" if none is.
 func gitFolder(dir string) string {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {

@@ -96,7 +96,7 @@ func (a *app) pluginList(list []manifest.Status) string {
 	return terminal.Visible(b.String())
 }
 
-// writeOffers lists what flows can name of a plugin, as they write it.
+// writeOffers lists the calls and functions of a plugin by the names that flows use.
 func writeOffers(b *strings.Builder, e *manifest.Entry, language string) {
 	for i := range e.Functions {
 		f := &e.Functions[i]

@@ -72,7 +72,7 @@ func (a *app) initPlugin(path, language, source string) error {
 	return nil
 }
 
-// sameFolder reports whether two paths are the same, where they are readable.
+// sameFolder reports whether two paths are the same, if they are readable.
 func sameFolder(a, b string) bool {
 	full, err := filepath.Abs(a)
 	return err == nil && full == filepath.Clean(b)

@@ -90,7 +90,7 @@ started. A flow that uses one is refused until it is trusted again.`,
 	return cmd
 }
 
-// trustPlugin shows what a plugin wants, asks, and trusts it.
+// trustPlugin shows what a plugin requests, asks, and trusts it.
 func (a *app) trustPlugin(ctx context.Context, h *host.Host, name string, yes bool) (*manifest.Entry, error) {
 	w, err := h.Review(name)
 	if err != nil {
@@ -149,7 +149,7 @@ func (a *app) awaitYes(ctx context.Context, refused error) error {
 	}
 }
 
-// serviceWords is what services of the host mean.
+// serviceWords describes the services of the host.
 var serviceWords = map[string]string{
 	"llm":    "asks the flow's model, which costs tokens",
 	"memory": "searches the memories of the flow's user",
@@ -160,7 +160,7 @@ var serviceWords = map[string]string{
 // maxLinksShown bounds the links that a review shows.
 const maxLinksShown = 20
 
-// wantsText returns what a user should know before trusting a plugin.
+// wantsText returns the text that a user should read before trusting a plugin.
 func wantsText(w *manifest.Review, language terminal.Language) string {
 	say := language.Say
 	m := w.Manifest
@@ -209,7 +209,7 @@ func wantsText(w *manifest.Review, language terminal.Language) string {
 	return terminal.Visible(b.String())
 }
 
-// writeChanges writes what is different from what was trusted.
+// writeChanges writes the differences from the version that was trusted.
 func writeChanges(b *strings.Builder, w *manifest.Review, language terminal.Language) {
 	say := language.Say
 	old, m := w.Trusted, w.Manifest

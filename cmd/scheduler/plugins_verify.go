@@ -31,7 +31,7 @@ as a plugin. Exit code 1 means that a check fails.`,
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			names, _ := completePlugins(a, false)(cmd, args, typed)
-			return names, cobra.ShellCompDirectiveDefault // where no name fits, the shell offers files
+			return names, cobra.ShellCompDirectiveDefault // if no name fits, the shell offers files
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.verifyPlugin(cmd.Context(), args[0], log, asJSON)

@@ -89,7 +89,7 @@ func newBusyServer(t *testing.T) *httptest.Server {
 	return server
 }
 
-// streamAnswer is the answer of a model: it uses all tools once, then repeats the end of what was said.
+// streamAnswer is the answer of a model: it uses all tools once, then repeats the end of the conversation.
 func streamAnswer(w http.ResponseWriter, r *http.Request, n int) {
 	var req struct {
 		Messages []struct{ Role, Content string }

@@ -37,9 +37,9 @@ zh remember.yaml -i user=林 -i session=周二 --now 2026-03-03T18:00:00Z --ques
 zh remember.yaml -i user=林 -i session=周三 --now 2026-03-04T08:00:00Z --question 我的猫叫什么名字？
 `
 
-// TestFlowsReplay records every flow in flows/, takes everything away that it ran with, and plays it in another folder: no network,
-// no provider, no store, another clock. The events are equal but for times. With -update the cassettes in flows/ are written anew: the
-// answers of models in them are kept.
+// TestFlowsReplay records every flow in flows/, takes everything away that it needed, and plays it in another
+// folder: no network, no provider, no store, another clock. The events are equal but for times. -update rewrites
+// the cassettes in flows/ and keeps the models' answers in them.
 func TestFlowsReplay(t *testing.T) {
 	server := newServer(t)
 	recorded, played := t.TempDir(), t.TempDir()
@@ -110,8 +110,9 @@ outputs: {city: "{{ ask.slot_data.city }}", tokens: "{{ prompt.tokens }}", used:
 `
 
 // TestReplayElsewhere records a run and its resumption, and plays both in another folder, language and time zone, without the secret.
-// The events of each step are equal and in order. Those of steps side by side have no order among each other: it tells which goroutine
-// came first and means nothing, for every name that a template sees is in the order of the file, so that outputs are equal all the same.
+// The events of each step are equal and in order. Events of parallel steps have no fixed order among each other:
+// it only depends on which goroutine came first, and every name that a template sees is in the order of the file,
+// so the outputs are equal all the same.
 func TestReplayElsewhere(t *testing.T) {
 	recorded, played := t.TempDir(), filepath.Join(t.TempDir(), "other", "place")
 	writeFile(t, filepath.Join(recorded, "scheduler.yaml"), "{secrets: [KEY]}")
@@ -156,7 +157,7 @@ steps: [{id: warn, call: context, with: {workspace: ., skill_names: [missing], c
 	}
 }
 
-// defaultServer is where the flows look for forecasts and orders.
+// defaultServer is the server that the flows ask for forecasts and orders.
 const defaultServer = "http://127.0.0.1:8480"
 
 // newServer starts a server of forecasts, and of one order with two parcels.
@@ -230,13 +231,13 @@ func dropFlag(args []string, name string) (kept []string) {
 	return kept
 }
 
-// timesInEvents are the times, and the numbers of events: those of items that run side by side may change places.
+// timesInEvents are the times, and the numbers of events: events of parallel items may change places.
 var (
 	timesInEvents = regexp.MustCompile(`"(seq|time|duration_ms|first_token_ms)":("[^"]*"|[0-9.e-]+),?`)
 	stepInEvents  = regexp.MustCompile(`"step":"[^"]*"(,"index":[0-9]+)?`)
 )
 
-// playableEvents runs the program, and returns its events without what differs in each run.
+// playableEvents runs the program, and returns its events without the parts that differ in each run.
 func playableEvents(t *testing.T, args []string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -106,7 +106,7 @@ run waits for input (the message says for what, and how to go on), 130 interrupt
 	return cmd
 }
 
-// cassetteMode returns what becomes of cassettes; "" is the setting.
+// cassetteMode returns whether cassettes are recorded or played; "" is the setting.
 func (f *runFlags) cassetteMode() string {
 	if f.record {
 		return "record"
@@ -170,7 +170,7 @@ func (a *app) loadFlow(path string) (*flow.Flow, error) {
 	return a.reportLoaded(a.service.Load(path))
 }
 
-// reportLoaded prints what was found while a flow was read.
+// reportLoaded prints the problems and notes found while a flow was read.
 func (a *app) reportLoaded(f *flow.Flow, problems flow.Problems, notes []service.Note, err error) (*flow.Flow, error) {
 	a.printNotes(notes)
 	if err != nil {
@@ -321,8 +321,7 @@ func (a *app) setInput(flow *flow.Flow, inputs *value.Map, pair string) error {
 	return nil
 }
 
-// chooseOn returns what carries a new run out, after warnings of what other machines may not
-// have.
+// chooseOn returns the remote runner for a new run, after warnings about things that other machines may lack.
 func (a *app) chooseOn(f *runFlags, flow *flow.Flow) (string, error) {
 	if err := a.setOn(f.on); err != nil {
 		return "", err

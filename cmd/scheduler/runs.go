@@ -392,7 +392,7 @@ func flowWord(info *journal.RunInfo, language terminal.Language) string {
 	return language.Say("%s (child of %s)", info.Flow, parent[:min(len(parent), 8)])
 }
 
-// costText returns what a run cost; "-" where that is not known.
+// costText returns the cost of a run; "-" if that is not known.
 func (a *app) costText(u llm.Usage) string {
 	if u.Cost == 0 {
 		return "-"

@@ -65,7 +65,7 @@ unless --force says otherwise; one that a process is at always stays.`,
 	return cmd
 }
 
-// pruneRequest returns what the flags mean.
+// pruneRequest returns the request that the flags describe.
 func (f *pruneFlags) pruneRequest() (prune journal.Prune, err error) {
 	prune = journal.Prune{Keep: f.keep, Force: f.force}
 	if f.keep < 0 {
@@ -82,7 +82,7 @@ func (f *pruneFlags) pruneRequest() (prune journal.Prune, err error) {
 	return prune, err
 }
 
-// printPruned prints what was deleted, and why what was named stayed.
+// printPruned prints what was deleted, and why the other named runs stayed.
 func (a *app) printPruned(ctx context.Context, prune journal.Prune, pruned *journal.Pruned, asJSON bool) error {
 	kept := slices.DeleteFunc(slices.Clone(prune.Runs), func(id string) bool { return slices.Contains(pruned.Runs, id) })
 	if asJSON {

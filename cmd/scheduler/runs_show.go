@@ -210,7 +210,7 @@ func labelsText(labels map[string]string) string {
 	return strings.Join(pairs, " ")
 }
 
-// printStep prints the row of a step; what is to be known beside stands at its end.
+// printStep prints the row of a step; remarks follow at its end.
 func (a *app) printStep(w io.Writer, s *journal.StepState, waiting []journal.WaitingFor, outcomes outcomes) {
 	note := wording.Of(s.Reason).In(string(a.Language))
 	if branch := outcomes.of(s); branch != "" {

@@ -88,7 +88,7 @@ func (w *workshop) condition(word string) (bool, error) {
 	return false, fmt.Errorf("the condition %q is not known", word)
 }
 
-// pythonWithGRPC is a python3 that plugins run with; "" where there is none.
+// pythonWithGRPC is a python3 that plugins run with; "" if there is none.
 var pythonWithGRPC = sync.OnceValue(func() string {
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
 		program, err := exec.LookPath(name)

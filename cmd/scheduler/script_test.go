@@ -56,8 +56,8 @@ func (idleRemote) Wait(ctx context.Context, _ service.RemoteRun, _ func(wording.
 	return ctx.Err()
 }
 
-// TestScripts runs the command line as people do: every file in test/scripts is
-// a session with its files and what must be seen.
+// TestScripts runs the command line as people do: every file in test/scripts is a session with its files and the
+// output that it must have.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, newScriptParams(t, "../../test/scripts"))
 }
@@ -65,7 +65,7 @@ func TestScripts(t *testing.T) {
 // TestScriptsOnPostgres runs those in test/scripts/postgres, each with an empty store in
 // SCHEDULER_STORE.
 func TestScriptsOnPostgres(t *testing.T) {
-	pgdbtest.NewURL(t) // skipped here where there is no server
+	pgdbtest.NewURL(t) // skips the test if there is no server
 	params := newScriptParams(t, "../../test/scripts/postgres")
 	setup := params.Setup
 	params.Setup = func(e *testscript.Env) error {
@@ -75,7 +75,7 @@ func TestScriptsOnPostgres(t *testing.T) {
 	testscript.Run(t, params)
 }
 
-// newScriptParams returns what runs the scripts of a folder.
+// newScriptParams returns the settings for running the scripts of a folder.
 func newScriptParams(t *testing.T, dir string) testscript.Params {
 	flows, err := filepath.Abs("../../flows")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// derivations are what templates can make of the secrets KEY, PIN, NUM, ROPE and PEM.
+// derivations are the expressions with which templates transform the secrets KEY, PIN, NUM, ROPE and PEM.
 var derivations = []string{
 	"KEY", "KEY | urlencode", "KEY | e", "KEY | upper", "KEY | lower", "KEY | reverse", "KEY | capitalize",
 	"KEY.title()", "KEY[2:9]", "KEY[::-1]", "KEY | replace('q', 'QQ')", "KEY | tojson",
@@ -34,8 +34,8 @@ var secretTexts = map[string]string{
 	"PEM": "-----BEGIN-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END-----",
 }
 
-// TestDerivedSecrets: what a template makes of a secret is neither printed nor stored
-// anywhere, whether it stays in the run, goes to a model and comes back, or to a server.
+// TestDerivedSecrets: a value that a template computes from a secret is neither printed nor stored anywhere,
+// whether it stays in the run, goes to a model and comes back, or to a server.
 func TestDerivedSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,8 +91,7 @@ func TestDerivedSecrets(t *testing.T) {
 	}
 }
 
-// What a library logs of a server's answer shows no secret either: not that of a flow, and
-// not the key of a provider.
+// A library's log of a server's answer shows no secret either: neither a flow's secret nor a provider's key.
 func TestSecretsInLibraryLogs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const flowSecret, key = "Zq7wKx9Lmt", "sk-4711-abcdef"
@@ -138,7 +137,7 @@ steps:
 	}
 }
 
-// What tests keep in files has no secret: not the key of a provider either, which no recorded answer needs.
+// The files that tests keep hold no secret: not the key of a provider either, which no recorded answer needs.
 func TestFilesOfTestsHaveNoSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const flowSecret, key = "s3cr3t-of-the-flow", "sk-of-the-provider"
@@ -154,7 +153,7 @@ func TestFilesOfTestsHaveNoSecrets(t *testing.T) {
 	}
 	t.Setenv("TOKEN", flowSecret)
 	t.Setenv("API_KEY", key)
-	t.Setenv("CI", "") // where --update is refused
+	t.Setenv("CI", "") // in CI --update is refused
 	var stdout, stderr bytes.Buffer
 	code := runProgram([]string{"test", "--update", "--bless", "main", "--report", "json=out.json"}, strings.NewReader(""), &stdout, &stderr)
 	if code != exitFailed {
@@ -183,7 +182,7 @@ func TestFilesOfTestsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// flowOf returns a flow that uses what is derived from a secret in all ways.
+// flowOf returns a flow that uses a value derived from a secret in all ways.
 func flowOf(name, derivation, server string) string {
 	quoted := value.OfString("{{ " + derivation + " }}").JSON()
 	inText := value.OfString("say {{ " + derivation + " }} now").JSON()

@@ -197,7 +197,7 @@ func isLoopback(addr net.Addr) bool {
 	return err == nil && at.Addr().IsLoopback()
 }
 
-// serverFolders returns the folders, beside those of flows, whose paths clients do not learn.
+// serverFolders returns the folders, other than the flows' folders, whose paths clients do not learn.
 func (a *app) serverFolders() []string {
 	home, _ := os.UserHomeDir() // "" is none
 	return []string{cmp.Or(a.settings.Root, "."), a.settings.StateDir, os.TempDir(), home}
@@ -227,7 +227,7 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 			if err != nil {
 				return nil, err
 			}
-			all, _ := h.List() // what is wrong with one is in its state
+			all, _ := h.List() // an error of one is in its state
 			for _, one := range all {
 				list = append(list, pluginJSON(one, language))
 			}
@@ -261,7 +261,7 @@ func (a *app) addNotifications(c config.Serve, o *server.Options) error {
 	return nil
 }
 
-// tellAddress prints where the server listens, and the link that logs in; --open opens it.
+// tellAddress prints the address of the server, and the link that logs in; --open opens it.
 func (a *app) tellAddress(ctx context.Context, c config.Serve, listener net.Listener, srv *server.Server, f *serveFlags) error {
 	if listener.Addr().Network() == "unix" {
 		_, err := fmt.Fprintln(a.Stdout, a.Language.Say("listening at %s", c.Listen))
@@ -345,8 +345,8 @@ func (a *app) probeServer(ctx context.Context, c config.Serve) error {
 	return err
 }
 
-// probeAddress returns where a server that listens there can be reached from the same machine:
-// one that listens at every address is reached by the loopback address, or its name.
+// probeAddress returns the address at which the server can be reached from the same machine: if it listens at
+// every address, this is the loopback address, or its name.
 func probeAddress(listen string) (network, address string) {
 	if path, isSocket := strings.CutPrefix(listen, "unix:"); isSocket {
 		return "unix", path

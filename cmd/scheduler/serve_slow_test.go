@@ -49,7 +49,7 @@ func startServer(t *testing.T, program, dir string) *serverProcess {
 	return p
 }
 
-// fetch makes a request; nil where the server is not there, or refuses it.
+// fetch makes a request; nil if the server is not there or refuses it.
 func fetch(base, path, key, body string) map[string]any {
 	method := http.MethodGet
 	if body != "" {
@@ -213,9 +213,8 @@ func checkFires(t *testing.T, fired []string) {
 	}
 }
 
-// finishedRuns waits until no run is at work and all fires have their runs, and returns the
-// runs that clients began, true for those that have finished with every step once, and the
-// times of those of the schedule.
+// finishedRuns waits until no run is at work and all fires have their runs, and returns the runs that clients
+// began, true for runs that have finished with every step once, and the times of the scheduled runs.
 func finishedRuns(t *testing.T, base, stateDir string) (runs map[string]bool, fired []string) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {

@@ -24,8 +24,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// session shows a run to whoever started or resumed it, asks for what it waits for where
-// a person can answer, and decides the exit code.
+// session shows a run to the user who started or resumed it, asks the questions it waits for if a person can
+// answer, and decides the exit code.
 type session struct {
 	app  *app
 	run  *service.Session
@@ -36,11 +36,11 @@ type session struct {
 	hasEnded bool
 	// typed are answers that the run did not get any more.
 	typed []scheduler.Answer
-	// heard is what steps said before the run came to wait.
+	// heard holds the text that steps said before the run began to wait.
 	heard map[string]string
 }
 
-// newSession returns what shows a run.
+// newSession returns a session that shows a run.
 func (a *app) newSession(run *service.Session, show showFlags) *session {
 	run.OnHint(func(text wording.Text) { a.Tellf("note: %s", text) })
 	return &session{app: a, run: run, show: show}
@@ -144,9 +144,8 @@ func (s *session) printExplanation() error {
 	return s.app.PrintPrompts(prompts)
 }
 
-// askAndContinue asks for what the run waits for and goes on with it. more is true while there
-// may be further questions. What was typed before the input ended counts; after Ctrl-C it
-// is in the command that is printed.
+// askAndContinue asks the run's questions and continues the run with the answers. more is true while there may be
+// further questions. Answers typed before the input ended count; after Ctrl-C the printed command has them.
 func (s *session) askAndContinue(ctx context.Context, err error) (more bool, after error) {
 	var waiting *scheduler.Waiting
 	if !errors.As(err, &waiting) || !s.canAsk() {
@@ -180,7 +179,7 @@ func (s *session) cancelRun(ctx context.Context) error {
 	return exitError{code: exitInterrupted}
 }
 
-// canAsk reports whether a person can give the run what it waits for.
+// canAsk reports whether a person can answer the run's questions.
 func (s *session) canAsk() bool {
 	return s.run.CanContinue() && !s.show.json && s.app.CanAsk()
 }
@@ -212,7 +211,7 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	code := exitFor(ctx, err, s.show.json && s.hasEnded)
 	isRecorded := s.hasBegun || errors.As(err, &notStarted)
 	isLost := errors.Is(err, journal.ErrSecretLost) || errors.Is(err, sqlitefile.ErrMoved)
-	isDone := errors.Is(err, scheduler.ErrStrict) || s.run.State.State == journal.RunFinished // what failed came after it
+	isDone := errors.Is(err, scheduler.ErrStrict) || s.run.State.State == journal.RunFinished // the failure came after it
 	canResume := isRecorded && !s.run.Ephemeral && !isLost && !isDone
 	if !canResume || s.show.json {
 		return code
@@ -244,8 +243,7 @@ func (s *session) tellDetached() error {
 	return exitError{code: exitInterrupted}
 }
 
-// isRefused reports whether an error is about what a user wrote: a flow, an answer, an
-// input.
+// isRefused reports whether an error is about the user's own text: a flow, an answer, an input.
 func isRefused(err error) bool {
 	kind := calls.KindOf(err)
 	var failure *scheduler.Failure
@@ -255,8 +253,7 @@ func isRefused(err error) bool {
 	return kind == calls.Invalid || kind == calls.NotFound || kind == calls.Missing
 }
 
-// printWaiting prints what a run waits for and the command that goes on with it,
-// with the answers that are there already.
+// printWaiting prints the questions of a run and the command that continues it, with the answers given so far.
 func (a *app) printWaiting(run string, waiting []journal.WaitingFor, typed []scheduler.Answer, isEphemeral bool) {
 	for _, one := range waiting {
 		fmt.Fprint(a.Stderr, terminal.WaitingText(one, a.Language))
@@ -268,8 +265,8 @@ func (a *app) printWaiting(run string, waiting []journal.WaitingFor, typed []sch
 	fmt.Fprintf(a.Stderr, "%s\n  %s\n", a.Language.Say("go on with:"), a.resumeCommand(run, waiting, typed))
 }
 
-// programName returns what a shell finds this program by: its name where that is on the
-// path, else its file.
+// programName returns the name by which a shell finds this program: its base name if that is on the path, else its
+// file.
 func programName() string {
 	if _, err := exec.LookPath("scheduler"); err == nil {
 		return "scheduler"
@@ -280,8 +277,8 @@ func programName() string {
 	return "scheduler"
 }
 
-// commandLine returns one that finds the same journal: a short one if that is what is
-// found from the working directory, else one that works in any.
+// commandLine returns a command that finds the same journal: a short one if the working directory leads to that
+// journal, else one that works in any directory.
 func (a *app) commandLine(words ...string) string {
 	return strings.Join(slices.Concat([]string{programName()}, words, a.placeFlags()), " ")
 }
@@ -327,8 +324,8 @@ func (a *app) isFoundHere() bool {
 	return err == nil && isSamePath(found.StateDir, a.settings.StateDir) && isSamePath(found.File(), a.settings.File())
 }
 
-// configToName returns the settings file where a command has to name it: it is not beside
-// the state directory, where it is found.
+// configToName returns the settings file if a command has to name it, because it is not beside the state
+// directory, where commands find it.
 func (a *app) configToName() string {
 	file, err := filepath.Abs(a.settings.File())
 	state, stateErr := filepath.Abs(a.settings.StateDir)

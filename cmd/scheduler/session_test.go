@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// wanting is a step that waits for what the flat schema names.
+// wanting is a step that waits for the members of the flat schema.
 func wanting(t *testing.T, step, schema string) journal.WaitingFor {
 	t.Helper()
 	v, err := yaml.ParseValue([]byte(schema))
@@ -50,7 +50,7 @@ func TestResumeCommand(t *testing.T) {
 	}
 }
 
-// A command is printed only where it can help.
+// A command is printed only if it can help.
 func TestExit(t *testing.T) {
 	failure := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Provider, Message: "down"}, Err: calls.Errorf(calls.Provider, "down")}
 	lost := &scheduler.Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: "lost"}, Err: calls.Errorf(calls.Invalid, "%w", journal.ErrSecretLost)}

@@ -27,10 +27,11 @@ var skillTasks = []struct{ flow, task string }{
 // TestSkill: an agent that follows the skill for coding agents writes flows that lint clean, and tests that pass. Its runs are
 // played from a cassette.
 //
-// No model took part: the answers in testdata/skill were written by hand, by following the skill, and -update records them from a
-// server that sends them. The test therefore holds the way (an agent finds the skill, reads it, and its answer is used), and the
-// skill to the program: what one writes by it is right. How often a model writes so is not known from it. The cassette holds
-// the skill: after a change of it, look at whether the answers still follow it, and run with -update.
+// No model took part: the answers in testdata/skill were written by hand, by following the skill, and -update
+// records them from a server that sends them. The test therefore checks that an agent finds the skill and reads
+// it, and that a flow written by following the skill is right. It does not show how often a model would write it
+// so. The cassette holds the skill: after a change of it, look at whether the answers still follow it, and run
+// with -update.
 func TestSkill(t *testing.T) {
 	kept, err := filepath.Abs(filepath.Join("testdata", "skill"))
 	if err != nil {

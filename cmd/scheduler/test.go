@@ -30,7 +30,7 @@ type testFlags struct {
 	selection testSelection
 	repeat    int
 	hasRepeat bool // --repeat is given
-	// hasBless, hasAgainst, hasLimitCost and hasFailOn are set where their flags are given.
+	// hasBless, hasAgainst, hasLimitCost and hasFailOn are true if their flags were given.
 	hasBless, hasAgainst bool
 	hasLimitCost         bool
 	hasFailOn            bool
@@ -178,7 +178,7 @@ func (a *app) watchTests(ctx context.Context, paths []string, f *testFlags) erro
 	for _, path := range paths {
 		folders = append(folders, filepath.Clean(strings.TrimSuffix(path, "...")))
 	}
-	targets, _ := f.check() // each run tells what is wrong with them
+	targets, _ := f.check() // each run reports their errors
 	isWritten := func(path string) bool {
 		return slices.ContainsFunc(targets, func(t report.Target) bool { return flowtest.IsSameFile(t.File, path) })
 	}
@@ -203,8 +203,8 @@ func (a *app) watchTests(ctx context.Context, paths []string, f *testFlags) erro
 	}
 }
 
-// withFailure returns the error of a run with that verdict of which something could not be written: it is told, and the exit code is
-// that of the verdict, or 1.
+// withFailure returns the error of a run with that verdict after a failed write: the failure is printed, and the
+// exit code is the verdict's, or 1.
 func withFailure(verdict, failed error) error {
 	if failed == nil {
 		return verdict
@@ -216,7 +216,7 @@ func withFailure(verdict, failed error) error {
 	return exitError{exit.code, failed}
 }
 
-// check returns what is wrong with the flags, and the reports that they ask for.
+// check returns the reports that the flags ask for, and an error if the flags are wrong.
 func (f *testFlags) check() ([]report.Target, error) {
 	if f.hasRepeat && (f.repeat < 1 || f.repeat > suite.MaxRepeat) {
 		return nil, wording.Errorf("--repeat must be between 1 and %d", suite.MaxRepeat)
@@ -248,7 +248,8 @@ func (f *testFlags) check() ([]report.Target, error) {
 	return report.ParseTargets(f.reports)
 }
 
-// checkReportFiles returns an error where a report would replace a file that the run reads, or one of the results that it keeps.
+// checkReportFiles returns an error if a report would replace a file that the run reads, or one of the results
+// that it keeps.
 func (a *app) checkReportFiles(targets []report.Target, suites []*suite.Suite, results []string) error {
 	for _, t := range targets {
 		isRead := flowtest.IsSameFile(t.File, a.settings.File())
@@ -262,7 +263,7 @@ func (a *app) checkReportFiles(targets []report.Target, suites []*suite.Suite, r
 	return nil
 }
 
-// findBaseline returns what --against names; nil without it.
+// findBaseline returns the results that --against names; nil without it.
 func (f *testFlags) findBaseline(kept compare.Files) (*compare.Baseline, error) {
 	if f.against == "" {
 		return nil, nil
@@ -270,7 +271,7 @@ func (f *testFlags) findBaseline(kept compare.Files) (*compare.Baseline, error) 
 	return kept.Find(f.against)
 }
 
-// mode returns where answers come from.
+// mode returns the source of answers.
 func (f *testFlags) mode() result.Mode {
 	if f.record {
 		return result.Record
@@ -298,7 +299,7 @@ func (a *app) carryOutTests(ctx context.Context, suites []*suite.Suite, selects 
 	return run, err
 }
 
-// reportOptions are what all reports have in common.
+// reportOptions are the options that all reports share.
 func (a *app) reportOptions() report.Options {
 	return report.Options{
 		Language: string(a.Language),

@@ -66,7 +66,7 @@ the judge are played from LABELS.PROVIDER.cassette.yaml, as in tests.`,
 	return cmd
 }
 
-// judging returns what the judge goes by; nil where the flags do not say.
+// judging returns the judge's criteria; nil if no flag gives them.
 func (f *calibrateFlags) judging(isMinSet bool) *check.Judging {
 	if len(f.criteria) == 0 && f.preset == "" && f.rubric == "" {
 		return nil
@@ -120,7 +120,7 @@ func (a *app) calibrate(ctx context.Context, path string, f *calibrateFlags) err
 	return a.holdCalibration(found, f)
 }
 
-// holdCalibration returns an error if a judge does not keep to what the flags ask of it.
+// holdCalibration returns an error if a judge misses the thresholds of the flags.
 func (a *app) holdCalibration(c *calibrate.Calibration, f *calibrateFlags) error {
 	isBad := false
 	if f.minAgreement >= 0 && c.Share < f.minAgreement {

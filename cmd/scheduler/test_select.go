@@ -42,7 +42,8 @@ func (s *testSelection) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.matrix, "matrix", nil, "run the variants with a setting of the matrix: `key=value`")
 }
 
-// prepare checks the selection against the cases there are. It returns what selects them, and how many there are.
+// prepare checks the selection against the existing cases. It returns the function that selects them, and their
+// number.
 func (s *testSelection) prepare(suites []*suite.Suite, last *result.Run) (selects func(*suite.Suite, *suite.Case) bool, count int, err error) {
 	filter, err := regexp.Compile(s.filter)
 	if err != nil {

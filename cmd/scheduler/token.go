@@ -20,7 +20,7 @@ func (a *app) withStore(ctx context.Context, use func(*store.Store) error) error
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
-	defer func() { _ = s.Close() }() // what was written is committed
+	defer func() { _ = s.Close() }() // all writes are committed
 	return use(s)
 }
 

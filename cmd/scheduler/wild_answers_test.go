@@ -18,7 +18,7 @@ var wildAnswers = map[string]struct {
 	step string // the step of the flow; w.yaml of the folder if it is ""
 	code int
 	out  string // in the output of the run
-	err  string // in what people read
+	err  string // in the text output
 	sent string // in the last request
 	kind string // the type of the provider; openai if it is ""
 	show string // the step to explain
@@ -64,7 +64,7 @@ func TestWildAnswers(t *testing.T) {
 			var sent string
 			requests := 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body) // a cut one is not what is looked for
+				body, _ := io.ReadAll(r.Body) // a truncated body does not have the text looked for
 				sent = string(body)
 				file := []string{"first.sse", "then.sse"}[min(requests, 1)]
 				requests++

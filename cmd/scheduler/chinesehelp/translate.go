@@ -16,8 +16,7 @@ import (
 // Catalogs have the help of commands and flags in Chinese, by the English one.
 var Catalogs = []wording.Catalog{generalHelp, memoryHelp, runHelp}
 
-// Translate puts the help of all commands into Chinese; what no catalog has stays
-// as it is.
+// Translate puts the help of all commands into Chinese; a text that no catalog has stays as it is.
 func Translate(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -58,8 +57,8 @@ func translateHelp(cmd *cobra.Command) {
 
 func chineseOr(english string) string { return wording.Of(english).Zh }
 
-// generalHelp has the help of commands and flags in Chinese, by the English one: first what Cobra says
-// by itself, then the commands from call to mcp.
+// generalHelp has the help of commands and flags in Chinese, keyed by the English one: first Cobra's own texts,
+// then the commands from call to mcp.
 var generalHelp = wording.Add(wording.Catalog{
 	"Generate the autocompletion script for the specified shell":                 "为指定的 shell 生成自动补全脚本",
 	"Generate the autocompletion script for bash":                                "为 bash 生成自动补全脚本",

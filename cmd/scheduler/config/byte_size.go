@@ -13,7 +13,7 @@ import (
 // ByteSize is a number of bytes, more than zero: an integer, or text such as 256MiB.
 type ByteSize int64
 
-// byteUnits are what a size may end with.
+// byteUnits are the units that may end a size.
 var byteUnits = []struct {
 	name string
 	size int64

@@ -82,8 +82,7 @@ func memberSettings(v, doc value.Value) value.Value {
 	return value.OfMap(section)
 }
 
-// checkSettings returns all that is wrong in v; where nothing is, it decodes v into
-// target.
+// checkSettings returns all errors in v; if there are none, it decodes v into target.
 func checkSettings(v value.Value, s *schema.Schema, target any) (all settingErrors) {
 	for _, p := range s.Check(v) {
 		unknown := p.Keyword == "additionalProperties"

@@ -8,15 +8,15 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// settingError is what is wrong with one setting.
+// settingError describes an error in one setting.
 type settingError struct {
 	pointer string // of the setting, such as /llm/providers/1/name
-	unknown bool   // there is no such setting
+	unknown bool   // the setting does not exist
 	message wording.Text
 	hint    wording.Text
 }
 
-// settingErrors are what is wrong with the settings.
+// settingErrors lists the errors in the settings.
 type settingErrors []settingError
 
 // wrongSetting returns the error of a setting, such as llm.providers[1].name.
@@ -67,7 +67,7 @@ func (e settingError) settingName() string {
 	return name.String()
 }
 
-// text returns the setting and what is wrong with it.
+// text returns the setting's name and the error.
 func (e settingError) text() wording.Text {
 	if e.pointer == "" {
 		return e.message

@@ -18,11 +18,11 @@ import (
 type settingsFile struct {
 	path string
 	root *yaml.Node // nil: the file is empty, or there is none
-	// settings are those of the file alone, each of the type that its setting has.
+	// settings holds the file's settings only, each converted to its type.
 	settings value.Value
 }
 
-// filePath returns the path of the file; "" where there is none.
+// filePath returns the path of the file; "" if there is none.
 func (f *settingsFile) filePath() string {
 	if f == nil {
 		return ""
@@ -30,8 +30,8 @@ func (f *settingsFile) filePath() string {
 	return f.path
 }
 
-// placeErrors adds to settingErrors where each comes from: the environment, a line of the
-// file, or neither, for a setting that is missing. Other errors stay as they are.
+// placeErrors adds to settingErrors the source of each: the environment, a line of the file, or neither, for a
+// setting that is missing. Other errors stay as they are.
 func (f *settingsFile) placeErrors(err error) error {
 	var wrong settingErrors
 	if !errors.As(err, &wrong) {
@@ -53,8 +53,8 @@ func (f *settingsFile) placeErrors(err error) error {
 	return problems
 }
 
-// positionOf returns the place of a setting in the file, or of what is nearest around it:
-// that of the key where it is unknown, else that of the value.
+// positionOf returns the place of a setting in the file, or of the nearest setting around it: the key's place if
+// the setting is unknown, else the value's.
 func (f *settingsFile) positionOf(e settingError) flow.Position {
 	n, key, _ := yaml.Walk(f.root, e.pointer)
 	if e.unknown && key != nil {

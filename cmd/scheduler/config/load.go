@@ -25,10 +25,9 @@ import (
 
 // Place names the settings that are read.
 type Place struct {
-	// File is the settings file; "" is that of the project ([Settings] Root).
+	// File is the settings file; "" is the project's ([Settings] Root).
 	File string
-	// StateDir is the state directory; "" is the setting. Where the folder around it has a
-	// settings file, that is the project's.
+	// StateDir is the state directory; "" is the setting. If its parent folder has a settings file, that one applies.
 	StateDir string
 }
 
@@ -69,8 +68,8 @@ const (
 	stateDirName = ".scheduler"
 )
 
-// findFile returns the path of the settings file, "" where there is none, and the directory of
-// the project, "" where that is the working directory.
+// findFile returns the path of the settings file, "" if there is none, and the directory of the project, "" if
+// that is the working directory.
 func (p Place) findFile() (file, root string) {
 	if p.File != "" {
 		return p.File, ""
@@ -119,9 +118,8 @@ func (c *Settings) OtherSettings(flow string) string {
 	return ""
 }
 
-// FoldersUp yields a folder and those above it in which a project is looked for: up to the root, or
-// to below a folder that all users share, as /tmp is. What lies there may be anybody's, and a
-// project is what is run.
+// FoldersUp yields a folder and its parents in which to look for a project: up to the root, or until just below a
+// folder that all users share, for example /tmp. Anybody could put a project there, and its flows would be run.
 func FoldersUp(dir string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for here := dir; ; here = filepath.Dir(here) {
@@ -136,8 +134,8 @@ func FoldersUp(dir string) iter.Seq[string] {
 	}
 }
 
-// isSharedFolder reports whether every user may create files in a folder but may not remove those of
-// others (the sticky bit), as in folders for temporary files.
+// isSharedFolder reports whether every user may create files in a folder but may not remove other users' files
+// (the sticky bit), as in folders for temporary files.
 func isSharedFolder(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -153,7 +151,7 @@ func pathExists(path string) bool {
 	return err == nil
 }
 
-// readSettings reads the settings file and checks it against the schema of [Settings]; nil where path is "".
+// readSettings reads the settings file and checks it against the schema of [Settings]; nil if path is "".
 func readSettings(path string) (*settingsFile, error) {
 	if path == "" {
 		return nil, nil
@@ -211,8 +209,8 @@ func mergeSettings(file *settingsFile) (value.Value, error) {
 	return asSettings(merged, configSchema().Doc()), nil
 }
 
-// anchorPaths makes the paths of a settings file those that the file means, from wherever
-// the program is started. Those of the environment are as the shell means them.
+// anchorPaths makes the paths of a settings file relative to that file, whichever directory the program is started
+// in. Paths from the environment stay relative to the working directory.
 func (c *Settings) anchorPaths() {
 	if c.file.filePath() == "" {
 		return
@@ -260,8 +258,8 @@ func (c *Settings) check(types []ProviderType) error {
 	return c.Memory.check(&c.LLM)
 }
 
-// readStore takes the URL of the store from its variable, and checks it and what belongs to
-// it. No error shows the URL, which may hold a password.
+// readStore takes the URL of the store from its variable, and checks it with the settings that depend on it. No
+// error shows the URL, which may hold a password.
 func (c *Settings) readStore() error {
 	setting := "store"
 	if text := os.Getenv(c.StoreEnv); c.StoreEnv != "" && text != "" {

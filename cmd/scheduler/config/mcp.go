@@ -28,7 +28,7 @@ type MCPServer struct {
 	Timeout    value.Duration    `json:"timeout,omitempty"`
 }
 
-// mcpTimeout is how long a use of a tool may take where the settings do not say.
+// mcpTimeout is the default time limit for one use of a tool.
 const mcpTimeout = 60 * time.Second
 
 // Server returns the server as the calls know it.

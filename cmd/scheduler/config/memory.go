@@ -41,7 +41,7 @@ func (c *Memory) check(models *LLM) error {
 	return c.Embeddings.check(models.embedderNames())
 }
 
-// Embeddings name the model that finds memories by what they mean.
+// Embeddings name the model that finds memories by meaning.
 type Embeddings struct {
 	Provider   string         `json:"provider,omitempty"`
 	Model      string         `json:"model,omitempty"`

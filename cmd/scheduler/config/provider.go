@@ -28,7 +28,7 @@ type ProviderType struct {
 	decode func(settings value.Value) (made decodedProvider, wrong settingErrors)
 }
 
-// decodedProvider is what the settings of a provider say to its type.
+// decodedProvider is the settings of a provider, decoded for its type.
 type decodedProvider struct {
 	open func() (llm.Provider, error)
 	// takesImages: all models of the server see images.
@@ -56,7 +56,7 @@ func NewProviderType[S any, P llm.Provider](name string, open func(S) (P, error)
 type Provider struct {
 	llm.Settings
 	Type ProviderType
-	// Open makes the provider. The error names what is missing, such as the key.
+	// Open makes the provider. The error names the missing part, for example the key.
 	Open        func() (llm.Provider, error)
 	takesImages bool        // its server is known for it
 	settings    value.Value // as the file has them
@@ -120,7 +120,7 @@ func (c *LLM) TakesImages(name string) bool {
 	return p.takesImages || slices.Contains(p.Has, llm.Images)
 }
 
-// Lacks returns what the models of providers cannot do, by the names of these.
+// Lacks returns the capabilities that the providers' models lack, by name of provider.
 func (c *LLM) Lacks() map[string][]string {
 	all := map[string][]string{}
 	for i := range c.Providers {
@@ -161,7 +161,7 @@ func (c *LLM) embedderNames() (names []string) {
 	return names
 }
 
-// Find returns the provider of that name; nil where there is none.
+// Find returns the provider of that name; nil if there is none.
 func (c *LLM) Find(name string) *Provider {
 	i := slices.IndexFunc(c.Providers, func(p Provider) bool { return p.Name == name })
 	if i < 0 {
@@ -170,8 +170,7 @@ func (c *LLM) Find(name string) *Provider {
 	return &c.Providers[i]
 }
 
-// ModelOf returns the model that the provider of that name asks; "" where it has none
-// of its own.
+// ModelOf returns the model that the provider of that name asks; "" if it has none of its own.
 func (c *LLM) ModelOf(name string) string {
 	if p := c.Find(name); p != nil {
 		return p.Model
@@ -179,14 +178,14 @@ func (c *LLM) ModelOf(name string) string {
 	return ""
 }
 
-// Priced reports whether it is known what the model of the provider of that name costs.
+// Priced reports whether the settings have a price for the model of the provider of that name.
 func (c *LLM) Priced(name string) bool {
 	_, ok := c.Cost(name, "", llm.Usage{})
 	return ok
 }
 
-// Cost returns what a model of the provider of that name costs; "" is the provider's own. ok is false where the settings have
-// no price for it.
+// Cost returns the cost of a model of the provider of that name; "" is the provider's own model. ok is false if
+// the settings have no price for it.
 func (c *LLM) Cost(name, model string, u llm.Usage) (cost float64, ok bool) {
 	if name == EchoProvider {
 		return 0, true // it asks no model

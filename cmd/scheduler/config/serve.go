@@ -51,7 +51,7 @@ type Prune struct {
 // Notify is a URL that the server tells of runs.
 type Notify struct {
 	URL string `json:"url,omitempty" min:"1"`
-	// URLEnv is the variable that holds the URL instead, where it is a credential.
+	// URLEnv is the variable that holds the URL instead, if the URL is a credential.
 	URLEnv string `json:"url_env,omitempty" min:"1"`
 	// On are the states of a run that it is told of.
 	On []string `json:"on"`
@@ -106,7 +106,7 @@ func (n *Notify) Address() (string, error) {
 	return text, nil
 }
 
-// OTLP is where the spans of runs go.
+// OTLP configures the export of the runs' spans.
 type OTLP struct {
 	Endpoint   string            `json:"endpoint,omitempty"`
 	HeadersEnv map[string]string `json:"headers_env,omitempty"`

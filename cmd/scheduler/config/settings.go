@@ -15,19 +15,18 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// Settings are those of the program; configs/scheduler.yaml documents each of them.
-// [Load] makes them. They do not change then, so that all parts of a process may share
-// them.
+// Settings holds the program's settings; configs/scheduler.yaml documents each of them. [Load] makes it. It does
+// not change afterwards, so all parts of a process may share it.
 type Settings struct {
 	Language string `json:"language,omitempty"`
-	// Timezone is the zone of the clock, a name of the IANA database; "" is that of the machine.
+	// Timezone is the zone of the clock, a name of the IANA database; "" is the machine's.
 	Timezone string `json:"timezone,omitempty"`
 	// Users are people of whom something is known.
 	Users    []User `json:"users,omitempty"`
 	StateDir string `json:"state_dir,omitempty" min:"1"`
 	// Store is the URL of the Postgres database that has the journal and the memory; "" keeps
-	// them in the state directory. It may hold a password: no message shows it. [Load] takes
-	// it from the variable StoreEnv where that is set.
+	// them in the state directory. It may hold a password: no message shows it. [Load] takes it from the variable
+	// StoreEnv if that is set.
 	Store     string  `json:"store,omitempty"`
 	StoreEnv  string  `json:"store_env,omitempty"`
 	Journal   Journal `json:"journal,omitempty"`
@@ -43,7 +42,7 @@ type Settings struct {
 	MCP         MCP      `json:"mcp,omitempty"`
 	Memory      Memory   `json:"memory,omitempty"`
 	Serve       Serve    `json:"serve,omitempty"`
-	// On is where runs are carried out: "" or local, or temporal://HOST:PORT.
+	// On selects the place that carries out runs: "" or local, or temporal://HOST:PORT.
 	On       string   `json:"on,omitempty"`
 	Temporal Temporal `json:"temporal,omitempty"`
 	Worker   Worker   `json:"worker,omitempty"`
@@ -58,7 +57,7 @@ type Settings struct {
 // User is a person whose memories and runs have that name.
 type User struct {
 	Name string `json:"name" min:"1"`
-	// Timezone is that of the user's days, a name of the IANA database; "" is that of the settings.
+	// Timezone is the zone of the user's days, a name of the IANA database; "" is the zone of the settings.
 	Timezone string `json:"timezone,omitempty"`
 }
 
@@ -99,7 +98,7 @@ func (c *Settings) ZoneOf(user string) *time.Location {
 	return nil
 }
 
-// HTTP is what the call http may reach beside the public Internet.
+// HTTP lists the addresses that the call http may reach besides the public Internet.
 type HTTP struct {
 	AllowHosts []string `json:"allow_hosts,omitempty"`
 }
@@ -113,7 +112,7 @@ type Run struct {
 	CancelGrace    value.Duration `json:"cancel_grace,omitempty"`
 }
 
-// Plugins is where plugins are, and which of them are trusted.
+// Plugins configures the folders of plugins and the lock file of the trusted ones.
 type Plugins struct {
 	Folders  []string `json:"folders,omitempty"`
 	Paths    []string `json:"paths,omitempty"`
@@ -122,7 +121,7 @@ type Plugins struct {
 	AutoMTLS bool     `json:"auto_mtls,omitempty"`
 }
 
-// File returns the path of the settings file that was read; "" where there was none.
+// File returns the path of the settings file that was read; "" if there was none.
 func (c *Settings) File() string { return c.file.filePath() }
 
 // DefaultLanguage returns the setting, else the language of LANG, else en.
@@ -156,6 +155,6 @@ func (c *Settings) FurtherLanguages() *flow.Languages {
 	return l
 }
 
-// configSchema returns the schema of the settings. Those of a provider depend on its
-// type and are checked by [ProviderType].
+// configSchema returns the schema of the settings. A provider's settings depend on its type; [ProviderType] checks
+// them.
 func configSchema() *schema.Schema { return schema.MustFor[Settings]() }

@@ -81,8 +81,8 @@ func TestProjectIsFoundUpward(t *testing.T) {
 	}
 }
 
-// A folder that all users share, and what is above it, belongs to no project below: who can write
-// there must not say what others run.
+// Folders from a shared one upwards are not searched for a project: users who can write there must not choose what
+// other users run.
 func TestProjectIsNotFoundInSharedFolder(t *testing.T) {
 	above, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -19,8 +19,7 @@ func IsStoreURL(text string) bool {
 	return ok && slices.Contains([]string{"postgres", "postgresql"}, scheme)
 }
 
-// ImageKey returns the key of images in a journal that machines share; nil where there is
-// none.
+// ImageKey returns the key of images in a journal that machines share; nil if there is none.
 func (c *Journal) ImageKey() ([]byte, error) {
 	if c.KeyEnv == "" {
 		return nil, nil

@@ -119,7 +119,7 @@ func IsLoopbackAddress(address string) bool {
 // PayloadKeyBytes is how long the key of temporal.payload_key_env is.
 const PayloadKeyBytes = 32
 
-// PayloadKey reads the key that encrypts what passes through Temporal; nil where there is none.
+// PayloadKey reads the key that encrypts the payloads that pass through Temporal; nil if there is none.
 func (c *Temporal) PayloadKey() ([]byte, error) {
 	if c.PayloadKeyEnv == "" {
 		return nil, nil

@@ -58,26 +58,26 @@ var ErrSaid = wording.Errorf("the run reads the answer")
 // ErrCancelled means that the person has cancelled the run.
 var ErrCancelled = wording.Errorf("the run is cancelled")
 
-// Asker asks a person for what steps wait for. A subcommand makes one each time a run waits;
-// it is not safe for concurrent use.
+// Asker asks a person the questions of waiting steps. A subcommand makes one each time a run waits; it is not safe
+// for concurrent use.
 type Asker struct {
 	Lines <-chan string
 	Out   io.Writer
-	// Language is that of the questions.
+	// Language is the language of the questions.
 	Language Language
-	// Words are those of the questions.
+	// Words has the texts of the questions.
 	Words service.Words
 	// Record keeps an answer, which has the message that was typed, as it is understood: as a value, or as the
-	// message where the run is to read it. The error is of kind Invalid where it is no answer.
+	// message if the run is to read it. The error is of kind Invalid if the message does not answer the question.
 	Record  func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error)
 	Waiting []journal.WaitingFor
 	// Answers are those that were typed so far.
 	Answers []scheduler.Answer
 }
 
-// Ask asks for everything that waits, field by field, until each answer fits. The
-// error is why it ended before: ErrNoAnswer, ErrSaid, ErrCancelled, that of ctx, or why an answer could not
-// be recorded. What was typed until then is in q.Answers.
+// Ask asks for everything that waits, field by field, until each answer fits. The error says why it ended early:
+// ErrNoAnswer, ErrSaid, ErrCancelled, ctx's error, or the reason why an answer could not be recorded. q.Answers
+// has the answers typed until then.
 func (q *Asker) Ask(ctx context.Context) error {
 	for _, w := range q.Waiting {
 		properties, _ := w.RemainingSchema.Get("properties")

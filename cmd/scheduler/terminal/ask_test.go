@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// wanting is a step that waits for what the flat schema names.
+// wanting is a step that waits for the members of the flat schema.
 func wanting(t *testing.T, step, schema string) journal.WaitingFor {
 	t.Helper()
 	v, err := yaml.ParseValue([]byte(schema))
@@ -50,7 +50,7 @@ func asked(t *testing.T, typed string, waiting ...journal.WaitingFor) (answers [
 		return a, scheduler.CheckAnswers(append(slices.Clip(q.Answers), a), waiting)
 	}
 	err = q.Ask(t.Context())
-	for range lines { // what was not read
+	for range lines { // drain the rest
 	}
 	for _, a := range q.Answers {
 		answers = append(answers, a.Step+":"+a.Pointer+"="+a.Value.JSON())
@@ -167,7 +167,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// What was typed before the input ended is kept.
+// Answers typed before the input ended are kept.
 func TestAskIsLeft(t *testing.T) {
 	a := wanting(t, "a", "{required: [/x, /y], properties: {/x: {type: string}, /y: {type: string}}}")
 	got, _, err := asked(t, "one\n", a)

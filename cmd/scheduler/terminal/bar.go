@@ -21,7 +21,7 @@ type Bar struct {
 // Without a terminal, a count is printed that often.
 const barInterval = 5 * time.Second
 
-// NewBar shows on t how far what has come.
+// NewBar shows on t the progress of the task that what names.
 func NewBar(t *Terminal, what string) *Bar {
 	return &Bar{out: rawWriter(t.Stderr), what: what, live: IsTerminal(t.Stderr), language: t.Language, next: time.Now().Add(barInterval)}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// A door is the one way by which text reaches a person: what would steer a terminal or hide
-// in a line is quoted, whoever wrote it. What goes to a program, a file or a pipe on stdout,
-// passes as it is. The program's own colours and cursor moves go past it ([rawWriter]).
+// A door is the only way by which text reaches a person: it quotes characters that would control a terminal or
+// hide in a line, whatever their source. Output to a program, a file or a pipe on stdout passes unchanged. The
+// program's own colours and cursor moves go past it ([rawWriter]).
 //
 // [newDoor] makes one for each stream of the program; it is safe for concurrent use.
 type door struct {
@@ -31,8 +31,8 @@ func newDoor(out io.Writer, always bool) io.Writer {
 	return &door{out: out, quotes: always || IsTerminal(out)}
 }
 
-// Write quotes p. It reports len(p) where all of it was written. A character that p ends within
-// is held back: its halves are no character that one could look at.
+// Write quotes p. It reports len(p) if all of it was written. If p ends in the middle of a character, that part is
+// held back until the rest comes.
 func (d *door) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,7 +61,7 @@ func partOfRune(text []byte) int {
 	return 0
 }
 
-// bypass writes to what is behind a door, and not while somebody writes through the door.
+// bypass writes past a door to its stream, but never during a write through the door.
 type bypass struct{ *door }
 
 func (b bypass) Write(p []byte) (int, error) {

@@ -27,7 +27,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// What a person reads is quoted; what a program reads passes as it is.
+// Text for a person is quoted; text for a program passes unchanged.
 func TestDoor(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	term := New(nil, &stdout, &stderr, nil)

@@ -15,7 +15,7 @@ import (
 // style colours text on a terminal.
 type style bool
 
-// paint colours what was not written by this program, so it quotes it too.
+// paint also colours text from outside this program, so it quotes it too.
 func (on style) paint(code, text string) string {
 	if !on {
 		return text
@@ -41,7 +41,7 @@ func (t *Terminal) PrintPrompts(prompts *service.Prompts) error {
 	return t.PrintText(t.tokensNote(prompts.Step, prompts.Explanations))
 }
 
-// tokensNote returns what the tokens are that stand with a prompt.
+// tokensNote returns the explanation of the counts of tokens printed with a prompt.
 func (t *Terminal) tokensNote(st *journal.StepState, prompts []*explain.Explanation) string {
 	note := t.Language.Say("Tokens of messages and pieces are estimates, of texts and images alone; the whole prompt has about %d more for each message.", llm.MessageOverhead)
 	if prompts[len(prompts)-1].CountedBy == explain.ByProvider {
@@ -114,7 +114,7 @@ func sameWay(pieces []explain.Piece) (joined []explain.Piece) {
 	return joined
 }
 
-// totalTokens writes what a prompt cost as a whole, as the lines of steps do.
+// totalTokens writes the cost of a whole prompt, in the form of the lines of steps.
 func (t *Terminal) totalTokens(e *explain.Explanation) string {
 	if e.CountedBy == explain.ByProvider {
 		return t.Language.Count(e.Total, "token")
@@ -122,8 +122,8 @@ func (t *Terminal) totalTokens(e *explain.Explanation) string {
 	return t.Language.Say("about %s", t.Language.Count(e.Total, "token"))
 }
 
-// cacheReport tells what of a prompt its provider has seen before. Its counts are estimates,
-// also where the provider has counted the prompt as a whole.
+// cacheReport describes the part of a prompt that its provider has seen before. Its counts are estimates, even if
+// the provider has counted the whole prompt.
 func (t *Terminal) cacheReport(c *explain.Cache) string {
 	say := t.Language.Say
 	before := say("step %s", c.Step)

@@ -69,7 +69,7 @@ func (f field) questionText() string {
 	return b.String()
 }
 
-// jsonForm returns what a value looks like that can only be typed as JSON; "" for others.
+// jsonForm returns the form of a value that can only be typed as JSON; "" for others.
 func jsonForm(s, document value.Value) string {
 	if schema.TypeName(s) == "" && strings.Contains(kindOf(s, document, ""), "{") { // a union of objects
 		return "{...}"
@@ -109,8 +109,7 @@ func descriptionText(schema value.Value) string {
 // maxBranches bounds how many branches of a union are named.
 const maxBranches = 5
 
-// kindOf returns the type of a value; of a union, those of its branches, objects with the
-// members that they need.
+// kindOf returns the type of a value; for a union, the types of its branches, objects with their required members.
 func kindOf(s, document value.Value, language Language) string {
 	_, isTyped := s.Get("type")
 	branches, isUnion := s.Get("oneOf")
@@ -139,8 +138,7 @@ func kindOf(s, document value.Value, language Language) string {
 	return strings.Join(kinds, "|")
 }
 
-// requiredMembers returns the members that an object must have: kind: circle, where there is but one
-// value for it.
+// requiredMembers returns the members that an object must have: kind: circle, if only one value is allowed.
 func requiredMembers(object value.Value, required []value.Value, document value.Value) (members []string) {
 	properties, _ := object.Get("properties")
 	for _, r := range required {
@@ -191,7 +189,7 @@ func textOf(schema value.Value, key string) (string, bool) {
 	return v.Str()
 }
 
-// boundText words a lower and an upper bound, which count nouns where one is given.
+// boundText words a lower and an upper bound, with a noun after the number if one is given.
 func boundText(schema value.Value, least, most, noun string, language Language) []string {
 	low, hasLow := schema.Get(least)
 	high, hasHigh := schema.Get(most)

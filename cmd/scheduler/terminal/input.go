@@ -20,7 +20,7 @@ type interruptible struct {
 	done <-chan struct{}
 }
 
-// Read loses what comes after Ctrl-C.
+// Read discards input after Ctrl-C.
 func (r interruptible) Read(p []byte) (int, error) {
 	type result struct {
 		data []byte
@@ -43,7 +43,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 // maxFile bounds a file that a flag names, in bytes.
 const maxFile = 1 << 30
 
-// maxStdin bounds what is read from stdin, in bytes: a device or a pipe may never end.
+// maxStdin is the limit of bytes read from stdin: a device or a pipe may never end.
 const maxStdin = 256 << 20
 
 // ReadText reads a text, - being stdin. The error of one that is not UTF-8 begins with

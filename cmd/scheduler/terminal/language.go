@@ -4,8 +4,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Language is the language in which the program speaks to the person at a terminal: that of
-// the settings or of LANG.
+// Language is the language in which the program speaks to the person at a terminal, taken from the settings or
+// from LANG.
 type Language string
 
 // Say returns a message of the program.

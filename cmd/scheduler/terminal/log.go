@@ -26,7 +26,7 @@ type warnings struct {
 
 var _ slog.Handler = (*warnings)(nil)
 
-// said is what all logs with other attributes have said together.
+// said is the state that logs with different attributes share.
 type said struct {
 	mu    sync.Mutex
 	texts map[string]bool

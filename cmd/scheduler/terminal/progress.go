@@ -17,10 +17,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// Progress shows a run to a person: text of to_user steps on stdout, what happens
-// on stderr. On a terminal every running step has a line that lives; else there
-// is a plain line when a step is over. [NewProgress] makes one for a run, whose events one
-// goroutine sends it; [Progress.Close] ends it.
+// Progress shows a run to a person: text of to_user steps on stdout, events on stderr. On a terminal every running
+// step has a live line; else a plain line is printed when a step is over. [NewProgress] makes one for a run, whose
+// events one goroutine sends it; [Progress.Close] ends it.
 type Progress struct {
 	flow        *flow.Flow
 	stdout      io.Writer
@@ -30,7 +29,7 @@ type Progress struct {
 	speech      *service.Speech
 	outputs     *value.Value
 
-	mu       sync.Mutex // over what follows: the ticker draws too
+	mu       sync.Mutex // guards the fields below: the ticker draws too
 	stderr   io.Writer
 	live     bool // stderr is a terminal
 	running  []*row
@@ -51,8 +50,8 @@ type row struct {
 	note      string
 }
 
-// NewProgress shows a run of f on t; with outputsOnly, stdout gets nothing but the outputs.
-// speech is what the user hears. [Progress.Close] ends it.
+// NewProgress shows a run of f on t; with outputsOnly, stdout gets nothing but the outputs. speech is the text for
+// the user. [Progress.Close] ends it.
 func NewProgress(t *Terminal, f *flow.Flow, speech *service.Speech, outputsOnly bool) *Progress {
 	p := &Progress{
 		flow:   f,
@@ -104,7 +103,7 @@ func (p *Progress) Event(e *journal.Event) error {
 	return nil
 }
 
-// showEvent prints on stderr what an event means.
+// showEvent prints an event on stderr.
 func (p *Progress) showEvent(e *journal.Event) {
 	k := journal.StepPath(e.Step, e.Index)
 	switch e.Type { //nolint:exhaustive // the others are not shown
@@ -133,7 +132,7 @@ func (p *Progress) showEvent(e *journal.Event) {
 	}
 }
 
-// showChild tells which run of its own a step waits for, and prints what holds that up.
+// showChild prints the child run that a step waits for, and the reason why that run waits.
 func (p *Progress) showChild(step string, d *journal.Data) {
 	for _, r := range p.running {
 		if r.key == step && d.Child != nil {
@@ -189,7 +188,7 @@ func (p *Progress) outcomeOf(call string, output *value.Value) string {
 	return def.Info.OutcomeOf(*output)
 }
 
-// removeRow deletes a step's live row and returns its call; "" where there is none.
+// removeRow deletes a step's live row and returns its call; "" if there is none.
 func (p *Progress) removeRow(k string) string {
 	for i, r := range p.running {
 		if r.key == k {
@@ -289,7 +288,7 @@ func (p *Progress) pauseRows() {
 	p.isPaused = p.live && IsTerminal(p.stdout)
 }
 
-// Close ends the lines that live, and prints the outputs where they are wanted.
+// Close ends the live lines, and prints the outputs if they are wanted.
 func (p *Progress) Close() error {
 	if p.live {
 		close(p.stop)

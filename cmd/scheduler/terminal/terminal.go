@@ -1,4 +1,5 @@
-// Package terminal is where commands read and print: progress, questions, lists, errors.
+// Package terminal reads and prints for the commands: progress, questions, lists, errors. For example, [Progress]
+// shows a run while it works, and [Asker] asks the questions that it waits for.
 package terminal
 
 import (
@@ -14,9 +15,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// Terminal is what a command reads from and prints to, on a terminal or not. The program
-// makes one; it lives as long as the process. Its methods are for one goroutine at a time,
-// but for what is written to Stderr.
+// Terminal is the input and output of a command, on a terminal or not. The program makes one; it lives as long as
+// the process. Its methods are for one goroutine at a time, except writing to Stderr.
 type Terminal struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer // doors, see [New]
@@ -31,11 +31,11 @@ type Terminal struct {
 	// them as they are.
 	Commands func(text string) string
 
-	lines chan string // what a person types
+	lines chan string // the lines that a person types
 }
 
-// New returns a Terminal of these files. Everything that is printed goes through the door
-// that quotes what would steer a terminal.
+// New returns a Terminal of these files. Everything that is printed goes through the door, which quotes characters
+// that would control a terminal.
 func New(stdin io.Reader, stdout, stderr io.Writer, interrupted <-chan struct{}) *Terminal {
 	return &Terminal{Stdin: stdin, Stdout: newDoor(stdout, false), Stderr: newDoor(stderr, true), Interrupted: interrupted}
 }

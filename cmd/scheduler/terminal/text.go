@@ -30,8 +30,7 @@ func JSONText(v value.Value) string {
 	return escapeBare(string(v.AppendIndented(nil, "  ")))
 }
 
-// escapeBare escapes what JSON may hold bare and a terminal takes for orders: U+007F
-// to U+009F.
+// escapeBare escapes characters that JSON allows unescaped and a terminal obeys: U+007F to U+009F.
 func escapeBare(text string) string {
 	bare := func(r rune) bool { return r >= 0x7F && r <= 0x9F }
 	if !strings.ContainsFunc(text, bare) {

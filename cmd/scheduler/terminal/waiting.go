@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// WaitingText returns what one step waits for, a line for each place.
+// WaitingText returns the questions of one waiting step, a line for each place.
 func WaitingText(w journal.WaitingFor, language Language) string {
 	var b strings.Builder
 	b.WriteString(language.Say("step %s waits for:", w.Step) + "\n")

@@ -56,8 +56,9 @@ func (rt *Runtime) openCassette(path string, mustExist bool) (*replay.Cassette, 
 
 // playRun returns the run of a cassette that a flow plays.
 //
-// With isStrict nothing is asked that is not recorded. Without, as for flows that somebody tries without a provider, only models are not: and the user's
-// own memory gets what the run saves. What was recalled is played, so that the same run goes as well a second time.
+// With isStrict everything must be recorded. Without it (for example when somebody tries a flow without a
+// provider) only models must be: the run saves to the user's own memory. Recalled memories are still played, so
+// that the same run works a second time.
 func (rt *Runtime) playRun(f *flow.Flow, o *service.ExecutorOptions, isStrict bool) (*replay.Run, error) {
 	c, err := rt.openCassette(cassettePath(f), true)
 	if err != nil {
@@ -149,7 +150,7 @@ func (rt *Runtime) nameZone(given time.Time) string {
 	return now.Format("-07:00")
 }
 
-// headerOf returns what a cassette knows a run by.
+// headerOf returns the header by which a cassette identifies a run.
 func (rt *Runtime) headerOf(f *flow.Flow, o *service.ExecutorOptions, places []replay.Place) replay.Header {
 	rt.hideProviderSecrets() // a user or an input may have the key of a provider that is not open yet
 	sum := sha256.Sum256(f.Source)
@@ -181,7 +182,7 @@ func (rt *Runtime) placesOfMachine(dir string) []replay.Place {
 		}
 	}
 	add(cmp.Or(dir, rt.settings.Root, "."), "[scheduler:project]")
-	if home, err := os.UserHomeDir(); err == nil && strings.Count(home, string(filepath.Separator)) > 1 { // /root names nobody
+	if home, err := os.UserHomeDir(); err == nil && strings.Count(home, string(filepath.Separator)) > 1 { // /root names no user
 		add(home, "[scheduler:home]")
 	}
 	return places
@@ -219,7 +220,7 @@ func (rt *Runtime) applyRun(e *scheduler.StepExecutor, run *replay.Run, o *servi
 }
 
 // applySettings lets a recorded run tell its time in the zone that is recorded, and a played one have the language of the machine that
-// recorded it, whatever those of this machine are.
+// recorded it, whatever this machine's are.
 func (rt *Runtime) applySettings(e *scheduler.StepExecutor, start *scheduler.RecordedStart, run *replay.Run) {
 	language, zone := run.Settings()
 	e.Zone = zone
@@ -237,8 +238,8 @@ func (rt *Runtime) applySettings(e *scheduler.StepExecutor, start *scheduler.Rec
 	}
 }
 
-// secretOfPlayed returns what a played run sees as a secret: for one that is not set on this machine, that its settings do not allow, or that
-// has changed, a stand-in of the length that it had.
+// secretOfPlayed returns the value of a secret for a played run: for a secret that is not set on this machine,
+// that its settings do not allow, or that has changed, a stand-in of the length that it had.
 func (rt *Runtime) secretOfPlayed(run *replay.Run, name string) string {
 	given, _ := rt.Secret(name)
 	text := run.Secret(name, given)

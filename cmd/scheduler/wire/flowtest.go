@@ -25,11 +25,11 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// testLanguage is that of flows under test which name none, where the settings name none either: prompts in tests must
-// not depend on LANG.
+// testLanguage is the language of flows under test if neither they nor the settings name one: prompts in tests
+// must not depend on LANG.
 const testLanguage = "en"
 
-// TestParts returns what tests of flows are made of, for the command line and the server.
+// TestParts returns the dependencies of tests of flows, for the command line and the server.
 func (rt *Runtime) TestParts() *service.TestParts {
 	return &service.TestParts{
 		Loader: rt.TestLoader, Options: rt.TestOptions,
@@ -37,7 +37,7 @@ func (rt *Runtime) TestParts() *service.TestParts {
 	}
 }
 
-// TestLoader returns what reads test files, with problems in a language.
+// TestLoader returns a loader of test files that words problems in a language.
 func (rt *Runtime) TestLoader(language string) (*suite.Loader, []service.Note, error) {
 	loader, notes, err := rt.newLoader(service.Surroundings{Language: cmp.Or(rt.settings.Language, testLanguage)})
 	return &suite.Loader{Flows: loader, Root: rt.settings.Root, Language: language, RefusesOnly: IsContinuous()}, notes, err
@@ -48,7 +48,7 @@ func IsContinuous() bool {
 	return !slices.Contains([]string{"", "0", "false"}, strings.ToLower(os.Getenv("CI")))
 }
 
-// TestOptions returns what tests run with. Every case has its own store of memories and its own journal.
+// TestOptions returns the options for running tests. Every case has its own store of memories and its own journal.
 func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 	rt.hideProviderSecrets()
 	return &flowtest.Options{
@@ -85,8 +85,9 @@ func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 	}
 }
 
-// hideProviderSecrets adds the keys of all configured providers to what is hidden: recorded answers need no provider, and
-// texts of a test may have its key all the same. A provider whose key is not set cannot be opened, and has none to hide.
+// hideProviderSecrets adds the keys of all configured providers to the hidden secrets: recorded answers need no
+// provider, and texts of a test may have its key all the same. A provider whose key is not set cannot be opened,
+// and has none to hide.
 func (rt *Runtime) hideProviderSecrets() {
 	for i := range rt.settings.LLM.Providers {
 		p, err := rt.settings.LLM.Providers[i].Open()
@@ -99,14 +100,15 @@ func (rt *Runtime) hideProviderSecrets() {
 	}
 }
 
-// Judge tells which provider judges the answers of a file of labels, and where its verdicts come from.
+// Judge names the provider that judges the answers of a file of labels, and the source of its verdicts.
 type Judge struct {
 	Labels, Provider string
-	// Live asks the provider and records nothing; Record asks for what the cassette beside the labels does not have.
+	// Live asks the provider and records nothing; Record asks only for verdicts that the cassette beside the labels
+	// lacks.
 	Live, Record bool
 }
 
-// JudgeServices returns what a judge needs; closeJudge writes what was recorded.
+// JudgeServices returns the services that a judge needs; closeJudge writes the recorded verdicts.
 func (rt *Runtime) JudgeServices(j *Judge) (services *check.Services, closeJudge func() error, err error) {
 	services = &check.Services{Tokens: tokens.For(rt.settings.LLM.ModelOf(j.Provider)), Languages: rt.settings.FurtherLanguages().Files}
 	open := func() (llm.Provider, error) { return rt.openProvider(j.Provider) }

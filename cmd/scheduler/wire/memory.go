@@ -40,7 +40,7 @@ func (rt *Runtime) OpenMemory(ctx context.Context, o service.MemoryOptions) (*me
 	return p, nil
 }
 
-// openMemoryStore opens what keeps memories.
+// openMemoryStore opens the store of memories.
 func (rt *Runtime) openMemoryStore(ctx context.Context, o service.MemoryOptions) (memory.Store, error) {
 	log := terminal.NewWarningLog(rt.log, terminal.Language(rt.settings.DefaultLanguage()))
 	if o.Temporary {
@@ -61,7 +61,7 @@ func (rt *Runtime) MemoryFile() string {
 // as soon as it is opened.
 func (rt *Runtime) HasMemory() bool { return rt.SharesStore() || sqlitefile.Exists(rt.MemoryFile()) }
 
-// newProcessor returns what uses a store, as the settings say.
+// newProcessor returns a processor that uses a store as the settings say.
 func (rt *Runtime) newProcessor(store memory.Store, clock func() time.Time) *memory.SnapshotProcessor {
 	c := &rt.settings.Memory.Snapshot
 	return &memory.SnapshotProcessor{
@@ -71,8 +71,7 @@ func (rt *Runtime) newProcessor(store memory.Store, clock func() time.Time) *mem
 	}
 }
 
-// snapshotGenerator returns the model of the settings that writes snapshots; nil where there
-// is none.
+// snapshotGenerator returns the model of the settings that writes snapshots; nil if there is none.
 func (rt *Runtime) snapshotGenerator() (*memory.SnapshotGenerator, error) {
 	c := rt.settings.Memory.Snapshot
 	if len(c.LLM) == 0 {
@@ -87,9 +86,8 @@ func (rt *Runtime) snapshotGenerator() (*memory.SnapshotGenerator, error) {
 	}, nil
 }
 
-// newEmbeddings returns the embeddings of the settings; nil where there are none. A
-// provider that cannot be asked fails when it is: memories are saved and found
-// without it.
+// newEmbeddings returns the embeddings of the settings; nil if there are none. If the provider cannot be opened,
+// only embedding fails: memories are saved and found without it.
 func (rt *Runtime) newEmbeddings() *memory.Embeddings {
 	c := rt.settings.Memory.Embeddings
 	if c.Provider == "" {
@@ -118,5 +116,5 @@ type unusable struct {
 // Model returns the model of the settings.
 func (u unusable) Model() string { return u.model }
 
-// Embed returns what is wrong.
+// Embed returns the error of opening the provider.
 func (u unusable) Embed(context.Context, []string) ([][]float32, error) { return nil, u.err }

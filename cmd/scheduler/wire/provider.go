@@ -21,12 +21,11 @@ import (
 // safe for concurrent use.
 type models struct {
 	rt *Runtime
-	// usual are the names of who answers flows and steps that name none; empty where none is
-	// configured.
+	// usual names the default providers, used by flows and steps that name none; empty if none is configured.
 	usual []string
 	// only: the usual ones answer whatever flows and steps name.
 	only bool
-	// run is what is recorded or played; nil: neither.
+	// run records or plays; nil does neither.
 	run *replay.Run
 
 	mu     sync.Mutex
@@ -82,7 +81,7 @@ func (rt *Runtime) chooseModels(f *flow.Flow, o *service.ExecutorOptions) (*mode
 	return m, notes, m.checkKeys(f, f.LLM)
 }
 
-// namesOf returns the names that count where a flow or a step has these under llm.
+// namesOf returns the names to use for a flow or a step with these names under llm.
 func (m *models) namesOf(named []string) []string {
 	if m.only || len(named) == 0 {
 		return m.usual
@@ -90,8 +89,8 @@ func (m *models) namesOf(named []string) []string {
 	return named
 }
 
-// checkKeys opens the providers of the steps that are sure to ask one, so that a missing key is found
-// before the run; a flow that asks none needs no key. named are those of the flow, or around it.
+// checkKeys opens the providers of the steps that are sure to ask one, so that a missing key is found before the
+// run; a flow that asks none needs no key. named has the names of the flow, or of the flow around it.
 func (m *models) checkKeys(f *flow.Flow, named []string) error {
 	for _, s := range f.Steps {
 		own := named
@@ -117,7 +116,7 @@ func (m *models) checkKeys(f *flow.Flow, named []string) error {
 }
 
 // checkNames opens the providers of a list until one has its key. One without is passed over by the run, with a warning, as if
-// its server had refused the key; only a list of which no provider has a key is an error, which is that of the first.
+// its server had refused the key; only a list of which no provider has a key is an error, the first provider's.
 func (m *models) checkNames(names []string) (first error) {
 	for _, name := range names {
 		err := m.check(name)
@@ -129,8 +128,8 @@ func (m *models) checkNames(names []string) (first error) {
 	return first
 }
 
-// firstModelStep returns the first step that is sure to ask a model which neither it nor its flow
-// names; nil where there is none.
+// firstModelStep returns the first step that is sure to ask a model although neither it nor its flow names one;
+// nil if there is none.
 func firstModelStep(f *flow.Flow) *flow.Step {
 	if len(f.LLM) > 0 {
 		return nil
@@ -211,8 +210,8 @@ func (m *models) check(name string) error {
 	return err
 }
 
-// modelOf returns the model by which the tokens of a step are counted, whether or not it can be
-// asked now; step is its path in the flow, "" that of no step.
+// modelOf returns the model used to count the tokens of a step, whether or not the model can be asked now; step is
+// the step's path in the flow, "" for no step.
 func (rt *Runtime) modelOf(f *flow.Flow, step, names string) string {
 	if rt.settings.LLM.Mode == modeReplay {
 		return ""
@@ -239,8 +238,8 @@ func (rt *Runtime) candidateNamed(name string) (*llm.Candidate, error) {
 	return &llm.Candidate{Name: name, Model: model, Provider: llm.Lazy(open), Tokens: tokens.For(model), Images: rt.settings.LLM.TakesImages(name)}, nil
 }
 
-// openChain opens the configured providers of names, as [llm.ParseNames] reads them; "" is the
-// setting. nil where there is none.
+// openChain opens the configured providers of names, as [llm.ParseNames] reads them; "" is the setting. nil if
+// there is none.
 func (rt *Runtime) openChain(text string) (*llm.Chain, error) {
 	names := llm.ParseNames(text)
 	if len(names) == 0 {
@@ -281,7 +280,7 @@ func (rt *Runtime) openProvider(name string) (llm.Provider, error) {
 	return open()
 }
 
-// providerNamed returns what makes the configured provider of that name.
+// providerNamed returns the function that opens the configured provider of that name.
 func (rt *Runtime) providerNamed(name string) (open func() (llm.Provider, error), err error) {
 	if name == config.EchoProvider {
 		return func() (llm.Provider, error) { return scripted.Echo{}, nil }, nil

@@ -29,8 +29,7 @@ func (rt *Runtime) PluginHost(dir string) (*host.Host, error) {
 	return c.host, nil
 }
 
-// Registry returns everything that a flow can name: what is built in, and what trusted
-// plugins offer.
+// Registry returns everything that a flow can name: the built-in calls and those of trusted plugins.
 func (rt *Runtime) Registry(dir string) (*calls.Registry, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
@@ -49,8 +48,8 @@ func (rt *Runtime) Registry(dir string) (*calls.Registry, error) {
 	return registry, nil
 }
 
-// newRegistry returns a registry of what is built in and of what the plugins and MCP servers
-// of a catalog offer.
+// newRegistry returns a registry of the built-in calls and of those that the plugins and MCP servers of a catalog
+// offer.
 func (rt *Runtime) newRegistry(c *catalog) (*calls.Registry, error) {
 	registry, err := builtin.Registry()
 	if err != nil {
@@ -138,7 +137,7 @@ func (rt *Runtime) catalogLocked(dir string) (*catalog, error) {
 	return rt.catalogs[dir], nil
 }
 
-// variableNames returns those of the built-in variables: no plugin can have them.
+// variableNames returns the names of the built-in variables, which no plugin can use.
 func variableNames() (names []string) {
 	for _, v := range builtin.Variables() {
 		names = append(names, v.Name)
@@ -153,7 +152,7 @@ func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 		return nil, nil, err
 	}
 	isPlayed := from.IsReplay || rt.settings.LLM.Mode == modeReplay
-	if isPlayed { // what is played needs no plugin
+	if isPlayed { // a played run needs no plugin
 		registry = registry.WithoutChecks()
 	}
 	h, err := rt.PluginHost(from.Dir)
@@ -188,8 +187,8 @@ func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 	return loader, notes, nil
 }
 
-// newViewLoader returns what reads flows of the journal to be looked at and not to be run: plugins
-// may have changed, or be gone from their folders.
+// newViewLoader returns a loader that reads flows of the journal for display, not for running: plugins may have
+// changed, or be gone from their folders.
 func (rt *Runtime) newViewLoader() (*flow.Loader, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// openRemote returns what carries the runs with a label runs_on out: the second program, which
-// it starts, or the connection of that program itself.
+// openRemote returns the remote runner for runs with a label runs_on: the second program, which it starts, or that
+// program's own connection.
 func (rt *Runtime) openRemote(ctx context.Context, name string) (service.Remote, error) {
 	if name != remote.Temporal {
 		return nil, calls.Errorf(calls.Invalid, "the run is carried out on %s, which this program does not know", name)
@@ -40,7 +40,7 @@ func (rt *Runtime) remoteClient() *remote.Client {
 	return rt.remote
 }
 
-// MachineWarnings returns what does not work with several machines.
+// MachineWarnings returns warnings about settings that do not work with several machines.
 func (rt *Runtime) MachineWarnings() (warnings []wording.Text) {
 	address, err := config.TemporalAddress(rt.settings.On)
 	if err != nil || config.IsLoopbackAddress(address) {

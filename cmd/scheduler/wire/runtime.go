@@ -25,19 +25,18 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// Runtime is what the runs and requests of a process share: the settings, the plugins and
-// what they offer, the providers. [New] makes one, [Runtime.Close] ends it. Its
-// methods are safe for concurrent use.
+// Runtime is the state that the runs and requests of a process share: the settings, the plugins and their calls,
+// the providers. [New] makes one, [Runtime.Close] ends it. Its methods are safe for concurrent use.
 type Runtime struct {
-	zone     *time.Location // of the settings; nil: that of the machine
+	zone     *time.Location // of the settings; nil: the machine's
 	settings *config.Settings
 	version  string
-	log      io.Writer // what plugins and stores write while they work
-	// hidden are the secrets that the settings allow, and what runs compute from them.
+	log      io.Writer // for the messages of plugins and stores
+	// hidden has the secrets that the settings allow, and values that runs compute from them.
 	hidden *secret.Set
 	// watchJournal wraps the journal when it is opened; nil: nothing does. It is set before.
 	watchJournal func(journal.Journal) journal.Journal
-	// workerRoot is the folder in which a worker carries out all runs; "" is where they began.
+	// workerRoot is the folder in which a worker carries out all runs; "" is the folder in which each began.
 	workerRoot string
 	// worker names this process in events, if it is a server or a worker; else nil. It is set before runs begin.
 	worker *journal.Process
@@ -45,7 +44,7 @@ type Runtime struct {
 	// start that.
 	ownRemote func(ctx context.Context) (service.Remote, error)
 
-	mu       sync.Mutex            // guards what follows
+	mu       sync.Mutex            // guards the fields below
 	remote   *remote.Client        // nil until it is needed
 	catalogs map[string]*catalog   // by the directory in which relative paths start
 	places   map[string]llm.Places // by provider, of those with max_concurrent
@@ -61,7 +60,8 @@ type catalog struct {
 	registry, viewing *calls.Registry
 }
 
-// New returns a Runtime of these settings, for a version of the program; what plugins and stores write goes to output.
+// New returns a Runtime of these settings, for a version of the program; messages of plugins and stores go to
+// output.
 func New(settings *config.Settings, version string, output io.Writer) *Runtime {
 	rt := &Runtime{settings: settings, version: version, log: output, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}, places: map[string]llm.Places{}, cassettes: map[string]*replay.Cassette{}}
 	for _, name := range settings.Secrets {
@@ -82,11 +82,11 @@ func (rt *Runtime) SetRemote(open func(ctx context.Context) (service.Remote, err
 	rt.ownRemote = open
 }
 
-// MaskText returns a text without the secrets that the settings allow, and what runs compute from them.
+// MaskText returns a text without the secrets that the settings allow, and without values that runs compute from
+// them.
 func (rt *Runtime) MaskText(text string) string { return rt.hidden.MaskText(text) }
 
-// NewLog returns a log on standard error without the secrets that a flow may have given to
-// what writes it.
+// NewLog returns a log on standard error without the secrets that a flow may have given to the code that logs.
 func (rt *Runtime) NewLog(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(rt.log, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
 		switch attr.Value.Kind() { //nolint:exhaustive // the others have no text
@@ -99,15 +99,14 @@ func (rt *Runtime) NewLog(level slog.Level) *slog.Logger {
 	}}))
 }
 
-// TakeLog lets what libraries write to the package log pass through the log of the program:
-// net/http, for one, prints there what a server sent, which may be what a flow sent to it.
+// TakeLog passes messages that libraries write to the package log through the program's log. For example, net/http
+// prints a server's bytes there, which may repeat a secret that a flow sent.
 func (rt *Runtime) TakeLog() {
 	log.SetFlags(0)
 	log.SetOutput(slog.NewLogLogger(rt.NewLog(slog.LevelWarn).Handler(), slog.LevelWarn).Writer())
 }
 
-// Secret returns the value of a secret; ok is false where the settings do not allow it, or it
-// is not set.
+// Secret returns the value of a secret; ok is false if the settings do not allow it, or it is not set.
 func (rt *Runtime) Secret(name string) (text string, ok bool) {
 	if !slices.Contains(rt.settings.Secrets, name) {
 		return "", false

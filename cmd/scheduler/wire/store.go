@@ -14,8 +14,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// openJournal opens the journal of the store, or of the state directory. With create it is
-// made where there is none, and must be writable.
+// openJournal opens the journal of the store, or of the state directory. With create it is made if missing, and
+// must be writable.
 func (rt *Runtime) openJournal(ctx context.Context, create bool) (journal.Journal, error) {
 	var j journal.Journal
 	var err error
@@ -50,7 +50,7 @@ func (rt *Runtime) OpenSharedJournal(ctx context.Context, url string) (*sqljourn
 	return sqljournal.OpenShared(ctx, sqljournal.SharedOptions{URL: url, ImageKey: key, KeySource: "the setting journal.key_env", Version: rt.version, Log: rt.NewLog(slog.LevelWarn)})
 }
 
-// OpenServerStore opens what a server keeps beside the journal, where the journal is.
+// OpenServerStore opens the server's own store, at the same place as the journal.
 func (rt *Runtime) OpenServerStore(ctx context.Context) (*store.Store, error) {
 	if rt.SharesStore() {
 		return store.OpenShared(ctx, rt.settings.Store, nil)
@@ -71,8 +71,8 @@ func (rt *Runtime) Workers(ctx context.Context) ([]*fleet.Worker, error) {
 	return s.Workers(ctx)
 }
 
-// UnusedServerFile returns the file of the state directory that a server without a shared store keeps its data in, where
-// there is one and the server does not use it; else "".
+// UnusedServerFile returns the file of the state directory that a server without a shared store keeps its data in,
+// if it exists and the server does not use it; else "".
 func (rt *Runtime) UnusedServerFile() string {
 	file := filepath.Join(rt.settings.StateDir, store.FileName)
 	if rt.SharesStore() && sqlitefile.Exists(file) {
@@ -85,8 +85,8 @@ func (rt *Runtime) UnusedServerFile() string {
 // can have too.
 func (rt *Runtime) SharesStore() bool { return rt.settings.Store != "" }
 
-// StorePlace returns where the journal and the memory are, for users: a folder, or the host
-// and the name of a database.
+// StorePlace returns the place of the journal and the memory, for users: a folder, or the host and the name of a
+// database.
 func (rt *Runtime) StorePlace() string {
 	if !rt.SharesStore() {
 		return rt.settings.StateDir

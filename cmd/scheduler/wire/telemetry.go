@@ -48,7 +48,7 @@ func (rt *Runtime) ObserveRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Obs
 		return nil, wording.Errorf("serve.otlp: %w", err)
 	}
 	rt.watchJournal = observer.WatchJournal
-	host, _ := os.Hostname() // "" where the machine has no name
+	host, _ := os.Hostname() // "" if the machine has no name
 	rt.worker = &journal.Process{Host: host, PID: os.Getpid(), Version: rt.version}
 	return observer, nil
 }

@@ -1,5 +1,6 @@
 // Package wire puts the program together from the settings: it is the only place where calls, providers, stores, plugins
-// and the engine meet. The command line makes one [Runtime] for a process, and one service of it.
+// and the engine meet. For example, it gives the call generate the providers of the settings. The command line
+// makes one [Runtime] for a process, and one service of it.
 package wire
 
 import (

@@ -7,8 +7,8 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 )
 
-// TestViewLoaderIsMadeOnce: what reads flows to be looked at is needed with every request for a
-// run, and to make the schemas of all calls takes longer than all else of such a request.
+// TestViewLoaderIsMadeOnce: the loader for viewing is needed with every request for a run, and making the schemas
+// of all calls takes longer than the rest of such a request.
 func TestViewLoaderIsMadeOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
 	settings, err := config.Load(config.Place{}, ProviderTypes())
