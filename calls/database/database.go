@@ -35,8 +35,8 @@ type Store interface {
 type Change struct {
 	// Do makes the change; its error undoes it. It may be called several times.
 	Do func(Conn) error
-	// Committed and Single are those of [pgdb.Change]. A file needs neither: it makes every
-	// change in a transaction, exactly once.
+	// Committed and Single are as in [pgdb.Change]. A file needs neither: it makes every change in a transaction,
+	// exactly once.
 	Committed func(Conn) (bool, error)
 	Single    bool
 }
@@ -84,7 +84,7 @@ func NewFile(store *sqlitefile.Store, pairs ...string) File {
 	return File{store, &names{replacer: strings.NewReplacer(append(pairs, "= ANY($1)", "= $1")...)}}
 }
 
-// names turns the common text into that of a file. It is safe for concurrent use.
+// names turns the common text of a statement into a file's text. It is safe for concurrent use.
 type names struct {
 	replacer *strings.Replacer
 	texts    sync.Map // of statements that were turned before

@@ -13,7 +13,7 @@ const location = "mem:///schema.json"
 // base is the URL that relative references of a document are resolved against.
 const base = "mem:///"
 
-// asWritten returns a URL without what the document has not written.
+// asWritten returns a URL without the parts that the document has not written.
 func asWritten(url string) string {
 	if fragment, ok := strings.CutPrefix(url, location+"#"); ok {
 		return "#" + fragment

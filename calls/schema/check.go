@@ -10,9 +10,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Check returns all the places where v does not fit, sorted by pointer; nil where
-// it fits. A union that does not fit is one problem at its place: the user
-// meant at most one of its branches.
+// Check returns all the places where v does not fit, sorted by pointer; nil if it fits. A union that does not fit
+// is one problem at its place, because the user meant at most one of its branches: for example an anyOf of a
+// string and a number, given a list.
 func (s *Schema) Check(v value.Value) Problems {
 	s.compileOnce()
 	if s.err != nil {
@@ -60,7 +60,7 @@ func (s *Schema) checkWithLibrary(v value.Value) (problems []problem) {
 	if errors.As(err, &invalid) {
 		problems = sortByPointer(s.flattenError(invalid, v))
 	}
-	if problems == nil { // what the library refuses never passes
+	if problems == nil { // a value that the library refuses never passes
 		return alone(newProblem("", "", wordingf("the value cannot be checked: %v", err)))
 	}
 	return problems

@@ -11,12 +11,12 @@ import (
 // Choice is one of the values that a schema lists.
 type Choice struct {
 	Value value.Value
-	// Label is what people call it: the title beside a const, the word of enumNames, else the value itself.
+	// Label is the text that people see: the title beside a const, the word of enumNames, else the value itself.
 	Label string
 }
 
-// Choices returns the values that a schema lists, each once: those of enum, or of a union whose branches
-// all have a const. It is nil for a schema that lists none.
+// Choices returns the values that a schema lists, each once: the members of enum, or the const of each branch of a
+// union. It is nil for a schema that lists none.
 func Choices(schema value.Value) (choices []Choice) {
 	enum, _ := schema.Get("enum")
 	names, _ := schema.Get("enumNames")
@@ -56,8 +56,8 @@ func appendChoice(choices []Choice, c Choice) []Choice {
 	return append(choices, c)
 }
 
-// FindChoice finds the choice that a person means: by its label or its own words first, in whatever case, then
-// by its number, from 1, where [AreNumbered].
+// FindChoice finds the choice that a person means: by its label or its own words first, ignoring case, then by its
+// number, from 1, if [AreNumbered].
 func FindChoice(choices []Choice, text string) (Choice, bool) {
 	for _, isSame := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		for _, c := range choices {
@@ -99,7 +99,7 @@ func Resolve(schema, document value.Value) value.Value {
 	return schema
 }
 
-// TypeName returns the one type that a schema names, null aside; "" where there are several or none.
+// TypeName returns the one type that a schema names, null aside; "" if there are several or none.
 func TypeName(schema value.Value) string {
 	kind, _ := schema.Get("type")
 	found := ""

@@ -6,12 +6,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Parse compiles a schema that a user wrote. The error is what is wrong with it.
+// Parse compiles a schema that a user wrote. The error describes its faults.
 func Parse(doc value.Value) (*Schema, error) { return ParseWithFormats(doc, nil) }
 
-// ParseWithFormats compiles a schema as [Parse] does, with formats that values are checked
-// for: formatOf returns the check of the texts that a subschema describes, nil where its
-// format is a hint.
+// ParseWithFormats compiles a schema as [Parse] does, and checks the formats of values: formatOf returns the check
+// for the texts that a subschema describes, nil if its format is a hint.
 func ParseWithFormats(doc value.Value, formatOf func(sub value.Value) func(text string) bool) (*Schema, error) {
 	if err := checkLimits(doc); err != nil {
 		return nil, err
@@ -114,7 +113,7 @@ func (s *Schema) indexSubschema(sub *jsonschema.Schema) {
 	}
 }
 
-// dynamicError is that of a subschema with $dynamicRef or $recursiveRef.
+// dynamicError is the error for a subschema with $dynamicRef or $recursiveRef.
 func (s *Schema) dynamicError(sub *jsonschema.Schema) error {
 	message := wordingf("a schema with $dynamicRef or $recursiveRef is not supported; use $ref")
 	return &InvalidError{Problems{newProblem(placeOfKeyword(s.doc, pointerIn(sub.Location), []string{"$dynamicRef", "$recursiveRef"}), "", message)}}

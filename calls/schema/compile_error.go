@@ -32,8 +32,8 @@ func compileError(err error, doc value.Value) error {
 	return wording.Errorf("not a JSON Schema: %s", strings.ReplaceAll(strings.ReplaceAll(err.Error(), location, ""), base, ""))
 }
 
-// referenceProblems words an error that is about references of doc, and returns the problem of
-// each of them; none where they are not found, and "" for another error.
+// referenceProblems words an error that is about references of doc, and returns the problem of each of them; none
+// if they are not found, and "" for another error.
 func referenceProblems(err error, doc value.Value) (message wording.Text, problems Problems) {
 	var (
 		unloaded   *jsonschema.LoadURLError
@@ -111,8 +111,8 @@ func malformed(doc value.Value, pointer, format string) Problem {
 	return newProblem(pointer, "", ruleMessage(&kind.Format{Got: text, Want: format}))
 }
 
-// placeOfKeyword returns the pointer of the first of the keywords that a subschema has; that
-// of the subschema where it has none.
+// placeOfKeyword returns the pointer of the first of the keywords that a subschema has; the subschema's own if it
+// has none.
 func placeOfKeyword(doc value.Value, pointer string, keywords []string) string {
 	sub, _ := doc.At(pointer)
 	for _, keyword := range keywords {
@@ -126,7 +126,7 @@ func placeOfKeyword(doc value.Value, pointer string, keywords []string) string {
 // inOrder returns two pointers in their order: the library has them in any.
 func inOrder(a, b string) (first, second string) { return min(a, b), max(a, b) }
 
-// invalidError lists where doc breaks the rules of its draft.
+// invalidError lists the places at which doc breaks the rules of its draft.
 func invalidError(err *jsonschema.SchemaValidationError, doc value.Value) error {
 	var e *jsonschema.ValidationError
 	if !errors.As(err.Err, &e) {
@@ -200,8 +200,8 @@ func unusableNames(doc value.Value, at string) (problems Problems) {
 	return problems
 }
 
-// leafErrors returns the errors of a tree that say what is wrong. Of a union they leave out
-// the branches for another type of value, unless there are no others.
+// leafErrors returns the leaves of a tree of errors, which name the actual faults. For a union it leaves out the
+// branches for another type of value, unless there are no others.
 func leafErrors(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	_, ofName := e.ErrorKind.(*kind.PropertyNames)
 	if len(e.Causes) == 0 || ofName {

@@ -52,7 +52,7 @@ func (s *Schema) memberDefaults(schema, v value.Value) value.Value {
 		member, ok := v.Get(name)
 		if !ok {
 			if def, has := property.Get("default"); has {
-				// What a reference names is not entered: it may lead back here.
+				// References are not followed: they may lead back here.
 				if _, refers := property.Get("$ref"); !refers {
 					def = s.withDefaults(property, def)
 				}

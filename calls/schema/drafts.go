@@ -16,7 +16,7 @@ const LatestDraft = "https://json-schema.org/draft/2020-12/schema"
 var draftURLs = map[int]string{2019: "https://json-schema.org/draft/2019-09/schema", 2020: LatestDraft}
 
 const (
-	// usualDraft is that of a schema that names none.
+	// usualDraft is the draft of a schema that names none.
 	usualDraft = 7
 	// anyDraft stands for a draft that is not known.
 	anyDraft = 0
@@ -63,9 +63,9 @@ func draftName(number int) string {
 	return strconv.Itoa(number)
 }
 
-// draftWithin returns the draft of the subschema at a pointer of doc: that of the $schema of the
-// document, or of the last subschema above that has an $id beside a $schema; anyDraft where the
-// document names one that is not supported.
+// draftWithin returns the draft of the subschema at a pointer of doc: the one named by the document's $schema, or
+// by the nearest subschema above that has an $id beside a $schema; anyDraft if the document names an unsupported
+// one.
 func draftWithin(doc value.Value, pointer string) int {
 	draft, at := usualDraft, doc
 	if _, names := doc.Get("$schema"); names {
@@ -91,7 +91,7 @@ func draftWithin(doc value.Value, pointer string) int {
 // draftKeyword is a keyword that some drafts do not have.
 type draftKeyword struct {
 	since, until int // the first and the last draft that has it
-	// instead is how others have the same; "" where they cannot.
+	// instead is the equivalent in other drafts; "" if there is none.
 	instead string
 	// isRenamed reports whether all drafts before have the same by instead.
 	isRenamed bool
@@ -130,8 +130,8 @@ var neededKeywords = map[string]string{
 	"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains", "additionalItems": "items",
 }
 
-// lacksNeeded words that a keyword of a subschema has no effect, for what it is about is not
-// beside it; ok is false where it is.
+// lacksNeeded words that a keyword of a subschema has no effect because the keyword that it depends on is missing;
+// ok is false if that is present.
 func lacksNeeded(s value.Value, key string) (p Problem, ok bool) {
 	needed := neededKeywords[key]
 	v, has := s.Get(needed)
@@ -176,8 +176,7 @@ func newCheckedDocument(doc value.Value, isPart bool) checkedDocument {
 	return d
 }
 
-// ineffectiveKeyword words that a keyword of a subschema has no effect in its draft; ok is false
-// where it has.
+// ineffectiveKeyword words that a keyword of a subschema has no effect in its draft; ok is false if it has one.
 func (d checkedDocument) ineffectiveKeyword(s value.Value, key string, draft int) (p Problem, ok bool) {
 	_, refers := s.Get("$ref")
 	switch {
@@ -209,8 +208,8 @@ func (d checkedDocument) draftHint(key string, draft int) wording.Text {
 	return wordingf("leave it out")
 }
 
-// misplacedDraft words that a $schema has no effect, for it is below the top of the schema; ok
-// is false where it has, or would change nothing. draft is that of the subschema s.
+// misplacedDraft words that a $schema has no effect, for it is below the top of the schema; ok is false if it has
+// one, or would change nothing. draft is the draft of the subschema s.
 func misplacedDraft(s value.Value, draft int, isPart bool) (p Problem, ok bool) {
 	if named := DraftOf(textMember(s, "$schema")); named == 0 || named == draft {
 		return Problem{}, false

@@ -10,13 +10,11 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Fault is a [Problem] with what the schema wants at its place. [Schema.Faults]
-// creates it.
+// Fault is a [Problem] with the subschema that it breaks. [Schema.Faults] creates it.
 type Fault struct {
 	Problem
-	// Schema is the subschema whose keyword failed, as the document has it.
-	// For a missing property it is the property's own, wherever the document has
-	// it; an empty schema where it has none.
+	// Schema is the subschema whose keyword failed, as the document has it. For a missing property it is the
+	// property's own, even if the document has it elsewhere; an empty schema if it has none.
 	Schema value.Value
 }
 
@@ -49,7 +47,7 @@ func (s *Schema) Faults(v value.Value) []Fault {
 	return faults
 }
 
-// hasFault reports whether f is among the last faults, those of its pointer.
+// hasFault reports whether f is among the last faults, which have the same pointer.
 func hasFault(faults []Fault, f Fault) bool {
 	for i := len(faults) - 1; i >= 0 && faults[i].Pointer == f.Pointer; i-- {
 		if faults[i].Problem == f.Problem && value.Equal(faults[i].Schema, f.Schema) {
@@ -76,9 +74,8 @@ func (s *Schema) missingPropertySchema(p problem) value.Value {
 	return objectOf("allOf", place.Schemas)
 }
 
-// Place is what a schema requires of one place of the values that it describes.
-// [Schema.Describe] creates it; its schemas are shared with the document and must not
-// be changed.
+// Place is a schema's requirements for one place of the values that it describes. [Schema.Describe] creates it;
+// its schemas are shared with the document and must not be changed.
 type Place struct {
 	// Schemas are the subschemas that speak of the place, in the order of the
 	// document. A value there need not fit all of them: some may be of
@@ -87,8 +84,7 @@ type Place struct {
 	// All are Schemas with the targets of references and the branches of allOf,
 	// anyOf, oneOf, then and else inside them.
 	All []value.Value
-	// Known is false where an object above the place is closed, or names its
-	// properties, and has no such name.
+	// Known is false if an object above the place is closed, or names its properties, and has no such name.
 	Known bool
 }
 
@@ -140,8 +136,8 @@ func withInPlace(subs []*jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// descendTo goes from subschemas of an object or an array to those of a member. known
-// is false where they list their members and this one is not among them.
+// descendTo goes from subschemas of an object or an array to a member's subschemas. known is false if they list
+// their members and this one is not among them.
 func descendTo(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema, known bool) {
 	add := func(sub *jsonschema.Schema) {
 		known = true
@@ -185,7 +181,7 @@ func descendTo(subs []*jsonschema.Schema, token string) (next []*jsonschema.Sche
 	return next, known || !named
 }
 
-// isDependent reports whether the presence of one member requires that of the name.
+// isDependent reports whether the presence of one member requires the member called name.
 func isDependent(sub *jsonschema.Schema, name string) bool {
 	for _, dependency := range sub.Dependencies {
 		if names, ok := dependency.([]string); ok && slices.Contains(names, name) {
@@ -217,8 +213,7 @@ func matchingPatterns(sub *jsonschema.Schema, name string) (all []*jsonschema.Sc
 	return all
 }
 
-// itemOf returns the subschema of an item of an array, if there is one. ok is false
-// where sub does not mention items.
+// itemOf returns the subschema of an item of an array, if there is one. ok is false if sub does not mention items.
 func itemOf(sub *jsonschema.Schema, index int) (item *jsonschema.Schema, ok bool) {
 	tuple := sub.PrefixItems
 	switch items := sub.Items.(type) {

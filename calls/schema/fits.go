@@ -32,8 +32,8 @@ func certainlyFits(s *jsonschema.Schema, v value.Value) bool {
 	return w.fits(s, v) && len(w.missing) == 0
 }
 
-// missingProperties lists the properties that are required and missing, where v certainly
-// fits s but for them. ok is false where that is not certain.
+// missingProperties lists the required properties that v lacks, if v otherwise certainly fits s. ok is false if
+// that is not certain.
 func missingProperties(s *jsonschema.Schema, v value.Value) (missing []problem, ok bool) {
 	var w fitWalker
 	ok = w.fits(s, v)
@@ -101,7 +101,7 @@ func (w *fitWalker) fitsBelow(s *jsonschema.Schema, v value.Value, at step) bool
 	return ok
 }
 
-// pointerOf is that of a property of the present object.
+// pointerOf returns the pointer of a property of the present object.
 func (w *fitWalker) pointerOf(name string) string {
 	keys := make([]string, 0, len(w.path)+1)
 	for _, at := range w.path {
@@ -162,7 +162,7 @@ func isOneOf(listed *valueSet, v value.Value) bool {
 	return isText && listed.has(text)
 }
 
-// hasType reports whether the type of a schema names that of a kind.
+// hasType reports whether the type of a schema includes the type of a kind.
 func hasType(s *jsonschema.Schema, k value.Kind) bool {
 	return s.Types != nil && *s.Types&typesOfKind[k] != 0
 }
@@ -188,7 +188,7 @@ func isWithinBounds(s *jsonschema.Schema, v value.Value) bool {
 	return true
 }
 
-// int64Of returns a bound as an integer; ok is false where it is not one.
+// int64Of returns a bound as an integer; ok is false if it is not one.
 func int64Of(bound *big.Rat) (n int64, ok bool) {
 	return bound.Num().Int64(), bound.IsInt() && bound.Num().IsInt64()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// What is waved through must be what the library accepts as well.
+// The library must accept every value that the quick check accepts.
 func TestFitsOnlyWhatTheLibraryAccepts(t *testing.T) {
 	waved := 0
 	check := func(t *rapid.T) {
@@ -29,7 +29,7 @@ func TestFitsOnlyWhatTheLibraryAccepts(t *testing.T) {
 		if quick {
 			waved++
 		}
-		// What is said to be missing must be all that the library finds.
+		// The properties reported as missing must be all that the library finds.
 		if s.everyday {
 			if found, certain := missingProperties(s.compiled, v); certain {
 				var quickly Problems

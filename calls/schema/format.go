@@ -27,10 +27,9 @@ type Format struct {
 	Type value.Value
 	// Check reports whether v is in the form already.
 	Check func(v value.Value) bool
-	// Convert brings v, a string or a number, into the form. types are those that the
-	// schema takes, maybe none; now is the time that relative values count from, in
-	// the zone that they mean. ok is false where v is not understood; v is then
-	// returned as it is. nil converts nothing.
+	// Convert brings v, a string or a number, into the form. types lists the types that the schema allows, maybe
+	// none; now is the time that relative values count from, in their zone. ok is false if v is not understood; v is
+	// then returned unchanged. nil converts nothing.
 	Convert func(v value.Value, types []string, now time.Time) (converted value.Value, ok bool)
 }
 
@@ -79,8 +78,8 @@ func IsBlank(v value.Value) bool {
 	return isText && strings.TrimSpace(text) == ""
 }
 
-// TakesBlank reports whether a schema names the empty text as a value: by minLength: 0, enum, const or default. From a person, a blank
-// text is no value of any other schema.
+// TakesBlank reports whether a schema names the empty text as a value: by minLength: 0, enum, const or default.
+// From a person, a blank text counts as no answer for any other schema.
 func TakesBlank(of value.Value) bool {
 	least, isBounded := of.Get("minLength")
 	if n, _ := least.Int(); isBounded && n == 0 {
@@ -109,13 +108,13 @@ func FindFormat(name string) (Format, bool) {
 // Formats returns the built-in formats. Of these, people may write values as they speak, in Chinese and English (see [date.Parse]):
 //
 //	date       2024-05-01
-//	timestamp  2024-05-01 15:04:05 in the zone of the clock; where the schema takes
+//	timestamp  2024-05-01 15:04:05 in the zone of the clock; if the schema allows
 //	           numbers only, seconds since 1970
 //	date-time  2024-05-01T15:04:05+08:00
 //	time       15:04, 15:04:05, or with a zone as JSON Schema has it
 //	duration   PT30M
 //
-// The others are those of JSON Schema, and url; they are checked alone: email, uuid, ipv4 ...
+// The others come from JSON Schema, and url; they are only checked: email, uuid, ipv4 ...
 func Formats() []Format { return slices.Clone(builtInFormats()) }
 
 // The layouts of the formats.

@@ -16,8 +16,7 @@ import (
 // Described is implemented by types that know their own schema. A zero value is asked.
 type Described interface{ JSONSchema() value.Value }
 
-// MustFor returns the schema of a Go type; it panics where the type has none, which
-// is a fault of the program.
+// MustFor returns the schema of a Go type; it panics if the type has none, which is a bug in the program.
 //
 // Structs become closed objects (additionalProperties false) with the names of
 // their json tags. A field is required unless it has omitempty or omitzero, is a
@@ -43,7 +42,7 @@ func MustFor[T any]() *Schema {
 	return &Schema{doc: withoutExamples(doc), annotated: doc, former: former}
 }
 
-// addFormerNames adds what the was tags of a struct say, by the former names.
+// addFormerNames adds the was tags of a struct, keyed by the former names.
 func addFormerNames(former map[string]string, t reflect.Type) {
 	if t.Kind() != reflect.Struct {
 		return
@@ -170,8 +169,7 @@ func inferStruct(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 	return value.OfMap(s), nil
 }
 
-// fields collects the properties of a struct, those of embedded structs in their
-// place.
+// fields collects the properties of a struct, replacing embedded structs by their fields.
 type fields struct {
 	properties *value.Map
 	optional   map[string]bool
@@ -231,7 +229,7 @@ func applyTags(s value.Value, tag reflect.StructTag) (value.Value, error) {
 	kind, _ := m.Get("type")
 	typeName, _ := kind.Str()
 
-	// What enum and pattern say is said of the strings, wherever they are.
+	// enum and pattern apply to the strings, also inside arrays.
 	strs, items := m, (*value.Map)(nil)
 	if list, _ := m.Get("items"); typeName == "array" && list.Kind() == value.Object {
 		items = list.Map().Clone()

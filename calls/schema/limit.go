@@ -12,9 +12,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Limits of schemas and values that strangers give. The library compiles and
-// validates without a deadline, and some numbers make it panic, so what could
-// keep it busy for long is refused before.
+// Limits for schemas and values from untrusted sources. The library compiles and validates without a deadline, and
+// some numbers make it panic, so input that could keep it busy for long is refused first: for example a pattern
+// such as (a{900}){900}.
 const (
 	maxBytes = 256 << 10
 	maxDepth = 64
@@ -28,9 +28,8 @@ const (
 	// writes every digit out.
 	maxDigits   = 1000
 	maxExponent = 400
-	// maxPatterns bounds the weight of the regular expressions of a schema;
-	// lightPattern is that of one that needs no budget to match an ordinary text, one
-	// of at most longText bytes.
+	// maxPatterns bounds the weight of the regular expressions of a schema; lightPattern is the weight up to which a
+	// pattern needs no budget to match an ordinary text, one of at most longText bytes.
 	maxPatterns  = 50_000
 	lightPattern = 200
 	longText     = 10_000
@@ -70,8 +69,7 @@ func checkLimits(doc value.Value) error {
 	return nil
 }
 
-// compileCost counts what the time of compiling a document grows with, rather more than
-// fewer.
+// compileCost counts the parts of a document that determine its compile time, rounding up.
 type compileCost struct {
 	// subs are the subschemas. data are objects in data, which a reference to a place that
 	// the draft does not know may make subschemas.
@@ -84,8 +82,8 @@ type compileCost struct {
 	again int
 }
 
-// countSubschemas returns how many subschemas there are in a document, and how many
-// references to places where its draft expects none.
+// countSubschemas returns how many subschemas there are in a document, and how many references to places at which
+// its draft expects none.
 func countSubschemas(doc value.Value) (subs, refs int) {
 	_, hasDraft := doc.Get("$schema")
 	c := compileCost{isOld: !hasDraft}
@@ -186,8 +184,8 @@ func depthOf(v value.Value) int {
 	return deepest
 }
 
-// Checkable returns why no schema can check v: it is nested too deep, or has a number
-// out of range; nil where it can be checked.
+// Checkable returns why no schema can check v: it is nested too deep, or has a number out of range; nil if it can
+// be checked.
 func Checkable(v value.Value) error {
 	var c converter
 	if _, p := c.convert(v, 0); p != nil {
@@ -196,8 +194,8 @@ func Checkable(v value.Value) error {
 	return nil
 }
 
-// converter makes of a value what the library takes. It refuses what the library
-// would take very long, or panic, to look at.
+// converter converts values to the library's types. It refuses values on which the library would take very long or
+// panic.
 type converter struct {
 	nodes int // the values in it
 	// long is set when a text or a name is longer than longText.
@@ -286,8 +284,8 @@ func (s *Schema) unionsMultiply() bool {
 	return false
 }
 
-// findLoop returns the pointer of a subschema, and the keywords that lead from it to one that
-// leads back to itself at the same value; "" where none does.
+// findLoop returns the pointer of a subschema, and the keywords that lead from it to one that leads back to itself
+// at the same value; "" if none does.
 func (s *Schema) findLoop() (at, loop string) {
 	isOnWay := map[*jsonschema.Schema]bool{}
 	var visit func(sub *jsonschema.Schema, way string) string
@@ -339,8 +337,8 @@ func (m *checkMeter) matchMetered(pattern jsonschema.Regexp, text string) bool {
 }
 
 func (m *checkMeter) visit(s *jsonschema.Schema, v value.Value, frames int) bool {
-	// The library spells out the way from the top for every error, a frame at a
-	// time: what is deep costs its square.
+	// The library spells out the way from the top for every error, a frame at a time: the cost grows with the square
+	// of the depth.
 	own := ownChecksOf(s)
 	m.left -= 1 + len(v.List()) + v.Map().Len() + own.isConstant.cost(v) + own.isListed.cost(v) + frames*frames/256
 	if m.left < 0 {

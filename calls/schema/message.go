@@ -86,7 +86,7 @@ func pointerOf(e *jsonschema.ValidationError) string {
 	return value.FormatPointer(e.InstanceLocation...)
 }
 
-// failure is an error of the library with what it is about.
+// failure is an error of the library with its subject.
 type failure struct {
 	schema *Schema
 	err    *jsonschema.ValidationError
@@ -169,7 +169,7 @@ func (f *failure) message() wording.Text {
 	return f.listMessage()
 }
 
-// listMessage words what is wrong with an array.
+// listMessage words the fault of an array.
 func (f *failure) listMessage() wording.Text {
 	switch k := f.err.ErrorKind.(type) {
 	case *kind.MinItems:

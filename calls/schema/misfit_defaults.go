@@ -9,12 +9,11 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// MisfitDefault is the Keyword of what [MisfitDefaults] finds.
+// MisfitDefault is the Keyword of problems from [MisfitDefaults].
 const MisfitDefault = "default"
 
-// MisfitDefaults finds the defaults in a schema that do not fit the schema beside them, once
-// the defaults inside them are filled in. Pointers are those of the schema; there are none for a
-// document that is not a schema.
+// MisfitDefaults finds the defaults in a schema that do not fit the schema beside them, once the defaults inside
+// them are filled in. Pointers lead into the schema; there are no problems for a document that is not a schema.
 func MisfitDefaults(doc value.Value) (problems Problems) {
 	if !strings.Contains(doc.JSON(), `"default"`) {
 		return nil

@@ -20,10 +20,9 @@ type ownChecks struct {
 	format               string // its name
 }
 
-// adaptSubschema puts [ownChecks] in the place of what the library checks otherwise, and turns
-// off the formats that are hints.
+// adaptSubschema replaces some of the library's checks by [ownChecks], and turns off the formats that are hints.
 func (s *Schema) adaptSubschema(sub *jsonschema.Schema) {
-	isOnlyRef := sub.Ref != nil && sub.DraftVersion < 2019 // what is beside it has no effect
+	isOnlyRef := sub.Ref != nil && sub.DraftVersion < 2019 // keywords beside it have no effect
 	if isOnlyRef {
 		sub.Const, sub.Contains, sub.PropertyNames, sub.If, sub.Then, sub.Else = nil, nil, nil, nil, nil, nil
 	}

@@ -136,8 +136,8 @@ func TestNeededKeywords(t *testing.T) {
 	}
 }
 
-// TestKeywordsOfOtherDrafts: what has no effect in the draft of a schema is told, with the way
-// out; what has is not.
+// TestKeywordsOfOtherDrafts: keywords without effect in the schema's draft are reported, with a remedy; others are
+// not.
 func TestKeywordsOfOtherDrafts(t *testing.T) {
 	const (
 		newest = `"$schema":"https://json-schema.org/draft/2020-12/schema"`

@@ -13,8 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// rewritePatterns translates the regular expressions of a schema from the dialect of
-// JSON Schema to that of Go.
+// rewritePatterns translates the regular expressions of a schema from the dialect of JSON Schema to Go's.
 func rewritePatterns(doc value.Value) value.Value {
 	return Rewrite(doc, func(m *value.Map) {
 		pattern, _ := m.Get("pattern")
@@ -59,8 +58,9 @@ func rewritePattern(pattern string) string {
 	return b.String()
 }
 
-// IsForeignPattern reports whether a text is a regular expression that cannot be used here although ECMA 262 knows what is in it:
-// lookaround, back references, repetitions of more than 1000. What is wrong there too is not foreign.
+// IsForeignPattern reports whether a text is a regular expression that cannot be used here although ECMA 262
+// allows it: lookaround, back references, repetitions of more than 1000. A pattern that ECMA 262 refuses too is
+// not foreign.
 func IsForeignPattern(pattern string) bool {
 	_, err := syntax.Parse(rewritePattern(pattern), syntax.Perl)
 	var fault *syntax.Error
@@ -71,8 +71,7 @@ func IsForeignPattern(pattern string) bool {
 	return isLookbehind || slices.Contains([]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidRepeatSize}, fault.Code)
 }
 
-// unicodeEscape reads \uHHHH, or two of them that make a surrogate pair; n is 0
-// where s begins with neither.
+// unicodeEscape reads \uHHHH, or two of them that make a surrogate pair; n is 0 if s begins with neither.
 func unicodeEscape(s string) (r rune, n int) {
 	unit := func(s string) (rune, bool) {
 		if len(s) < 6 || s[:2] != `\u` {
@@ -96,9 +95,8 @@ func unicodeEscape(s string) (r rune, n int) {
 	return r, 12
 }
 
-// weightOf is about how many steps a regular expression takes at the most for
-// each character that it looks at: what is repeated counts as often as it may
-// come. A pattern that does not compile has the weight 0.
+// weightOf is roughly the maximum number of steps that a regular expression takes for each character: a repeated
+// part counts as often as it may occur. A pattern that does not compile has the weight 0.
 func weightOf(pattern string) int {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

@@ -10,25 +10,23 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Problem is one place where a value does not fit its schema. [Schema.Check] and the
-// lints of calls create problems; they are only data.
+// Problem is one place at which a value does not fit its schema. [Schema.Check] and the lints of calls create
+// problems; they are only data.
 type Problem struct {
 	// Pointer is the RFC 6901 pointer of the place in the value. For a missing or
 	// an unknown property it is the pointer that the property has or would have.
 	Pointer string
-	// Keyword is the schema keyword that failed: required, type, enum ...; "false"
-	// for a value where the schema allows none, "" where the value could not be
-	// checked.
+	// Keyword is the schema keyword that failed: required, type, enum ...; "false" if the schema allows no value, ""
+	// if the value could not be checked.
 	Keyword string
-	// Message is what is wrong, without the place; [Problem.In] has it in another
-	// language.
+	// Message describes the fault, without the place; [Problem.In] has it in another language.
 	Message string
-	// Hint is what was probably meant, or what to do; often "".
+	// Hint is the probable intention, or a remedy; often "".
 	Hint string
-	// Warning is set when the value can be used all the same; [Schema.Check] has no
-	// warnings, what a call finds beyond it may.
+	// Warning is set when the value can still be used; [Schema.Check] has no warnings, but problems that a call finds
+	// may be.
 	Warning bool
-	// Offset is the byte in the text at Pointer, where a call knows it.
+	// Offset is the byte in the text at Pointer, if a call knows it.
 	Offset int
 	// File, with Line and Col from 1, is the place of a problem in a file that a
 	// parameter names; File is "" for one in the value itself.
@@ -95,7 +93,7 @@ func missingProblem(pointer, name string) Problem {
 	return newProblem(pointer, "required", wordingf("the required property %q is missing", name))
 }
 
-// Problems are the places where a value does not fit, as one error.
+// Problems are the places at which a value does not fit, as one error.
 type Problems []Problem
 
 // maxListed bounds the problems that one text lists.
@@ -152,8 +150,7 @@ func (e *InvalidError) In(language string) string {
 	return wordingf("not a JSON Schema: %s", list).In(language)
 }
 
-// problem is a Problem and the subschema that it is about, nil where it is not
-// known.
+// problem is a Problem and the subschema that it is about, nil if not known.
 type problem struct {
 	Problem
 	sub *jsonschema.Schema

@@ -12,7 +12,7 @@ import (
 // reference is a keyword whose value names another schema, or a draft.
 type reference struct {
 	pointer string // of the keyword
-	// address is what it names, without the fragment; fragment has no percent signs.
+	// address is its target, without the fragment; fragment has no percent signs.
 	address, fragment string
 }
 
@@ -34,8 +34,8 @@ func findReferences(doc value.Value) *referenceFinder {
 	return f
 }
 
-// visit enters a part of the document; at is its pointer, base what addresses in it are
-// relative to. names means that the keys of v are names of its own.
+// visit enters a part of the document; at is its pointer, base the URL that addresses in it are relative to. names
+// means that the keys of v are names of its own.
 func (f *referenceFinder) visit(v value.Value, at, base string, names bool) {
 	for i, item := range v.List() {
 		f.visit(item, at+"/"+strconv.Itoa(i), base, false)
@@ -50,8 +50,7 @@ func (f *referenceFinder) visit(v value.Value, at, base string, names bool) {
 	}
 }
 
-// enterSchema collects the references of one schema, and returns what those below it are
-// relative to.
+// enterSchema collects the references of one schema, and returns the base URL for references below it.
 func (f *referenceFinder) enterSchema(s value.Value, at, base string) string {
 	keyword := "$id"
 	if f.draft == 4 {

@@ -1,11 +1,11 @@
 // Package schema is the only door to the JSON Schema library: schemas are
 // inferred from Go types ([MustFor]) or given by users ([Parse]), and values are
-// checked against them with errors that people can read.
+// checked against them with errors that people can read. For example, checking {"n": 0} against a minimum of 1
+// gives one [Problem] with the pointer /n.
 //
-// The dialect is draft 7, or that which $schema names: [Schema] is the Draft7Validator, and the
-// JSONValidator, of the documents. format,
-// contentEncoding and contentMediaType are hints for people and editors and never fail
-// a check, but for the formats of [ParseWithFormats]. Nothing is ever loaded from a file or a network.
+// The dialect is draft 7, or the draft that $schema names: [Schema] is the Draft7Validator, and the
+// JSONValidator, of the documents. format, contentEncoding and contentMediaType are hints for people and editors
+// and never fail a check, except the formats of [ParseWithFormats]. Nothing is ever loaded from a file or a network.
 package schema
 
 import (
@@ -36,7 +36,7 @@ type Schema struct {
 	compiled *jsonschema.Schema
 	// at finds a compiled subschema by its location.
 	at map[string]*jsonschema.Schema
-	// weights are those of the regular expressions.
+	// weights has the weight of each regular expression.
 	weights map[jsonschema.Regexp]int
 	// everyday is set when all subschemas are; branching when many of them may look
 	// at one place of a value.
@@ -46,8 +46,8 @@ type Schema struct {
 // Doc returns the schema as JSON.
 func (s *Schema) Doc() value.Value { return s.doc }
 
-// Annotated is Doc with what people alone read: under examples, the YAML text of each
-// example tag. Models do not get these, for they take them for values.
+// Annotated is Doc with the parts meant only for people: under examples, the YAML text of each example tag. Models
+// do not get these, because they mistake them for values.
 func (s *Schema) Annotated() value.Value {
 	if s.annotated.IsNull() {
 		return s.doc

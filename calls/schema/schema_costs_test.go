@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// What compiles for long is refused, whatever hides it.
+// Schemas that would compile for long are refused, however that is hidden.
 func TestCostlyCompiling(t *testing.T) {
 	list := func(n int, format string) string {
 		items := make([]string, n)
@@ -61,7 +61,7 @@ func TestUnionsThatMultiply(t *testing.T) {
 		t.Errorf("a chain of unions: %v", err)
 	}
 
-	// The same chain where only a member reaches it.
+	// The same chain reached only through a member.
 	member := strings.Replace(chain.String(), `"$ref":"#/definitions/d0"`, `"properties":{"a":{"$ref":"#/definitions/d0"}}`, 1)
 	if _, err := schema.Parse(parse(t, member)); err == nil || !strings.Contains(err.Error(), "unions multiply") {
 		t.Errorf("a chain of unions below a member: %v", err)
@@ -123,7 +123,7 @@ func TestCostlyPatterns(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Names, and what stands in data, are no patterns.
+	// Names and data are not patterns.
 	mustParse(t, `{"properties":{"pattern":{"const":{"pattern":"(a{900}){900}"}}}}`)
 
 	s := mustParse(t, `{"properties":{"heavy":{"pattern":"(a|aa){400}(a*){300}b"},"light":{"pattern":"^\\d+$"}},"patternProperties":{"^(x*){900}Y$":false}}`)
@@ -194,7 +194,7 @@ func TestBigEnums(t *testing.T) {
 	}
 }
 
-// The sizes of values count where many enums look at one.
+// The sizes of values count if many enums compare one.
 func TestEnumsOfLongTexts(t *testing.T) {
 	s := mustParse(t, `{"items":{"allOf":[`+strings.Repeat(`{"$ref":"#/definitions/e"},`, 1000)+`{}]},"definitions":{"e":{"not":{"enum":["`+strings.Repeat("x", 100_000)+`"]}}}}`)
 	long := `"` + strings.Repeat("y", 99_999) + `"`

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// keywords are those of all drafts from 4 on.
+// keywords has the keywords of all drafts from 4 on.
 var keywords = []string{
 	"$id", "$schema", "$vocabulary", "$ref", "$comment", "$defs", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "definitions", "title", "description", "default", "examples", "readOnly", "writeOnly", "deprecated",
 	"type", "enum", "const", "format", "contentEncoding", "contentMediaType", "contentSchema",
@@ -30,7 +30,7 @@ var ofSchemas = []string{
 }
 
 // meantKeyword returns a hint at the keyword that the author most likely meant by key, which is unknown;
-// "" where no keyword is near.
+// "" if no keyword is near.
 func meantKeyword(key string, v value.Value) string {
 	if slices.Contains(beside, key) {
 		return ""
@@ -44,15 +44,14 @@ func meantKeyword(key string, v value.Value) string {
 	return value.DidYouMean(key, near)
 }
 
-// UnknownKeyword is the Keyword of what [UnknownKeywords] finds: the problem is the key, not
+// UnknownKeyword is the Keyword of problems from [UnknownKeywords]: the problem is the key, not
 // its value.
 const UnknownKeyword = "unknown keyword"
 
-// UnknownKeywords finds what has no effect in a schema that a user wrote: what looks like a
-// mistyped keyword (requird, aditionalProperties), keywords of another draft than the schema's,
-// and what old drafts ignore beside $ref. JSON Schema says to ignore these, so Parse takes
-// them; the constraint that was meant is then not there. Pointers are those of the schema. All
-// are warnings.
+// UnknownKeywords finds the parts of a user's schema that have no effect: names that look like a mistyped keyword
+// (requird, aditionalProperties), keywords of another draft than the schema's, and keywords that old drafts ignore
+// beside $ref. JSON Schema says to ignore these, so Parse accepts them; the intended constraint is then missing.
+// Pointers lead into the schema. All are warnings.
 func UnknownKeywords(doc value.Value) (problems Problems) {
 	return ineffectiveKeywords(doc, func(at string) int { return draftWithin(doc, at) }, false)
 }
@@ -90,9 +89,9 @@ func ineffectiveKeywords(doc value.Value, draftAt func(at string) int, isPart bo
 	return problems
 }
 
-// InvalidAt returns why what is at a pointer of a call's parameters is not a JSON Schema, each
-// fault at its place; nil for a schema, and for what is not even an object. A null is a value
-// that only the run knows: what is wrong with it, or around it, is left out.
+// InvalidAt returns why the value at a pointer of a call's parameters is not a JSON Schema, each fault at its
+// place; nil for a schema, and for a value that is not even an object. A null is a value that only the run knows:
+// faults at it or around it are left out.
 func InvalidAt(pointer string, doc value.Value) (problems Problems) {
 	if doc.Kind() != value.Object {
 		return nil
@@ -113,9 +112,9 @@ func InvalidAt(pointer string, doc value.Value) (problems Problems) {
 	return problems
 }
 
-// LintAt returns what [UnknownKeywords] and [MisfitDefaults] find in a schema that is at a
-// pointer of a call's parameters: what the Lint of a call wants. isComputed reports whether what is at a pointer of them is only known
-// in the run: a default known only there may fit.
+// LintAt returns the problems that [UnknownKeywords] and [MisfitDefaults] find in a schema at a pointer of a
+// call's parameters, for the Lint of a call. isComputed reports whether the value at a pointer is only known in
+// the run: such a default may fit.
 func LintAt(pointer string, doc value.Value, isComputed func(pointer string) bool) Problems {
 	misfits := slices.DeleteFunc(MisfitDefaults(doc), func(p Problem) bool { return isComputed(pointer + p.Pointer) })
 	problems := append(UnknownKeywords(doc), misfits...)

@@ -40,8 +40,9 @@ var (
 // "why?", "Hello!" or "跳过".
 func IsNoAnswer(text string) bool { return isListed(noAnswers, plainWords(text)) }
 
-// IsUnknown reports whether a text says only that a value is not known, for example "N/A", "T.B.D.", "-" or "待定". names are those of the
-// value, its key and its title: with "name", the texts "<name>", "[your name]" and "unknown name" say so, too.
+// IsUnknown reports whether a text says only that a value is not known, for example "N/A", "T.B.D.", "-" or "待定".
+// names has the value's names: its key and its title: with "name", the texts "<name>", "[your name]" and "unknown
+// name" say so, too.
 func IsUnknown(text string, names ...string) bool {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	inner, isWrapped := unwrapText(text)

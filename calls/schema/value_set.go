@@ -76,7 +76,7 @@ type equalityText struct {
 	unbounded bool
 }
 
-// write appends a value; false means that there is no text of it within the bound.
+// write appends a value; false means that its text would exceed the limit.
 func (w *equalityText) write(x any) bool {
 	switch x := x.(type) {
 	case nil:

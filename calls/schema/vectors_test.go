@@ -14,8 +14,8 @@ import (
 )
 
 // The vectors give, for real schemas of tools and data that fits more or less,
-// every failing place as Python's jsonschema finds it. These schemas are refused
-// here, each with a clear error, where Python compiles or overlooks them.
+// every failing place as Python's jsonschema finds it. These schemas are refused here, each with a clear error,
+// although Python compiles or overlooks them.
 var refused = map[string]string{
 	"(?=": "lookahead is not in Go's regular expressions",
 }
@@ -36,7 +36,7 @@ func TestVectors(t *testing.T) {
 		doc, _ := row.Get("schema")
 		instance, _ := row.Get("data")
 		if kind, _ := row.Get("kind"); kind.JSON() == `"convert"` {
-			instance, _ = row.Get("converted") // what Python checked
+			instance, _ = row.Get("converted") // the value that Python checked
 		}
 		s, err := schema.Parse(doc)
 		if err != nil {

@@ -21,7 +21,7 @@ type Conn struct {
 	querier
 }
 
-// querier is what connections and transactions of the driver have in common.
+// querier has the methods that the driver's connections and transactions share.
 type querier interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -75,7 +75,7 @@ func readRows(rows pgx.Rows, each func(scan func(...any) error) error) error {
 type Statement struct {
 	Query string
 	Args  []any
-	// Each is called for every row; nil where none is wanted.
+	// Each is called for every row; nil if none is wanted.
 	Each func(scan func(...any) error) error
 	// Changed gets the number of rows that were changed, added; nil if it is not wanted. It is for a
 	// statement without Each.

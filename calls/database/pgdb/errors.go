@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// The codes of Postgres that decide what happens next.
+// The error codes of Postgres that decide how to go on.
 const (
 	codeUniqueViolation = "23505"
 	codeForeignKey      = "23503"
@@ -103,9 +103,8 @@ func (e *NewerError) In(language string) string {
 	return wording.Say("a newer version of the program has changed its tables (schema version %d; this program knows versions up to %d)", e.Has, e.Known).In(language)
 }
 
-// Explain returns an error that names the store and its database and says what to do. Errors
-// that have a hint already, and those of contexts, are returned as they are. doing is a
-// gerund.
+// Explain returns an error that names the store and its database and suggests a remedy. Errors that have a hint
+// already, and errors of contexts, are returned unchanged. doing is a gerund, for example "reading".
 func (s *Store) Explain(doing string, err error) error {
 	var known *calls.Error
 	isOfContext := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !isConnectError(err)

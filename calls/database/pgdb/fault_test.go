@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls/database/pgdb/pgdbtest"
 )
 
-// insertOnce inserts a row and finds out whether it has, where the connection is lost.
+// insertOnce inserts a row and finds out whether it has, if the connection is lost.
 func insertOnce(ctx context.Context, s *pgdb.Store, id int64, single bool) error {
 	return s.Write(ctx, pgdb.Change{Do: insertion(ctx, id), Single: single, Committed: func(c *pgdb.Conn) (done bool, err error) {
 		_, err = c.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM thing WHERE id = $1)", []any{id}, &done)
@@ -134,7 +134,7 @@ func TestConnectionLostAfterCommit(t *testing.T) {
 	}
 }
 
-// What a transaction did before its connection was lost is not there, and is done again.
+// The changes of a transaction that lost its connection are undone, and made again.
 func TestConnectionLostInTransaction(t *testing.T) {
 	s := open(t, optionsOf(pgdbtest.NewURL(t)))
 	ctx := t.Context()

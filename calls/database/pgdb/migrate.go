@@ -19,7 +19,7 @@ import (
 // lockWait is how many seconds another program that migrates is waited for.
 const lockWait = 300
 
-// migrate brings the schema up to date. Where it is, that takes one query.
+// migrate brings the schema up to date. If it is already, that takes one query.
 func (s *Store) migrate(ctx context.Context, config *pgx.ConnConfig) error {
 	newest, err := newestMigration(s.options.Migrations)
 	if err != nil {

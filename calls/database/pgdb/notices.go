@@ -11,8 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// How often a subscription wakes its reader without notice: where notice arrives, and where
-// it does not.
+// How often a subscription wakes its reader without notice: if notices arrive, and if they do not.
 const (
 	pollListening = time.Second
 	pollDeaf      = 250 * time.Millisecond
@@ -22,7 +21,7 @@ const (
 	// noticeInterval is how often notice is sent at most: every one takes a lock of the
 	// whole server.
 	noticeInterval = 10 * time.Millisecond
-	// noticeTimeout bounds one sending; whoever misses it looks by itself.
+	// noticeTimeout bounds one sending; a program that misses it checks by itself later.
 	noticeTimeout = 5 * time.Second
 	// maxNotice is how long the text of a notice may be.
 	maxNotice = 7000
@@ -60,7 +59,7 @@ func newNotices(senders *pgxpool.Pool, channels []string, config *pgx.ConnConfig
 	return n
 }
 
-// close ends the goroutines, after what was to be sent.
+// close ends the goroutines, after the pending notices are sent.
 func (n *notices) close() {
 	n.end()
 	n.tasks.Wait()
@@ -81,7 +80,7 @@ func (n *notices) add(one notice) {
 	}
 }
 
-// send sends what is pending, at most every noticeInterval.
+// send sends the pending notices, at most every noticeInterval.
 func (n *notices) send() {
 	for ended := false; !ended; {
 		select {
@@ -110,7 +109,7 @@ func (n *notices) sendPending() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), noticeTimeout)
 	defer cancel()
-	// Whoever misses the notice looks by itself soon.
+	// A program that misses the notice checks by itself soon.
 	_ = attempt(ctx, n.senders, func(conn *pgxpool.Conn) error {
 		c := &Conn{conn}
 		// The commit of a notice need not wait for the disk.
@@ -145,8 +144,8 @@ func (n *notices) subscribe(of notice) *Subscription {
 	return sub
 }
 
-// Wait returns when there may be something to read: after notice, or after a while without.
-// The error is that of ctx, or [ErrClosed].
+// Wait returns when there may be something to read: after notice, or after a while without. The error is ctx's, or
+// [ErrClosed].
 func (sub *Subscription) Wait(ctx context.Context) error {
 	poll := pollDeaf
 	if sub.notices.listening.Load() {
@@ -165,8 +164,8 @@ func (sub *Subscription) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Noticed receives when there may be something to read; not of what is lost. It is for those who
-// also look from time to time, and do not use Wait.
+// Noticed receives when there may be something to read, but not if the notice is lost. It is for readers that also
+// check from time to time and do not use Wait.
 func (sub *Subscription) Noticed() <-chan struct{} { return sub.noticed }
 
 // Close ends the subscription.
@@ -201,8 +200,7 @@ func (n *notices) receive() {
 	}
 }
 
-// listen passes on what arrives on one connection until it is lost, and reports whether
-// anything did.
+// listen passes on the notices of one connection until it is lost, and reports whether anything did.
 func (n *notices) listen() (arrived bool) {
 	conn, err := pgx.ConnectConfig(n.ctx, n.config)
 	if err != nil {

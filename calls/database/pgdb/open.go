@@ -15,7 +15,7 @@ const (
 	defaultWriters = 2
 	defaultReaders = 4
 	defaultRetry   = 30 * time.Second
-	// connectTimeout bounds one attempt to connect, where the URL does not.
+	// connectTimeout bounds one attempt to connect, unless the URL does.
 	connectTimeout = 10 * time.Second
 )
 

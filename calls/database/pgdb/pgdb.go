@@ -1,16 +1,15 @@
-// Package pgdb keeps a store in a Postgres database that several machines share, as the
-// journal and the memory store can. It has what these have in common: pools of
-// connections, migrations, repeating what a lost connection has cut short, notice of
-// changes, and errors that say what to do. No other package imports the driver.
+// Package pgdb keeps a store in a Postgres database that several machines share, as the journal and the memory
+// store can. It has the parts that these share: pools of connections, migrations, repeating work that a lost
+// connection has cut short, notice of changes, and errors that suggest a remedy. No other package imports the
+// driver.
 //
 // # Opening
 //
 // [Open] takes the URL of a database and the migrations of the store: files NNN_name.sql in
-// the form of goose, whose names and numbers only grow. The first connection compares the
-// schema with them. Where some are missing they are run under a lock, so that programs which
-// start together do not run them twice; a schema that is newer than the program is refused.
-// The store's tables are in the schema that the search_path of the URL names, usually
-// public. Stores share a database, so tables have a prefix: journal_, memory_.
+// the form of goose, whose names and numbers only grow. The first connection compares the schema with them. If
+// some are missing, they are run under a lock, so that programs which start together do not run them twice; a
+// schema that is newer than the program is refused. The store's tables are in the schema that the URL's
+// search_path names, usually public. Stores share a database, so tables have a prefix: journal_, memory_.
 //
 // # Reading and writing
 //
@@ -22,16 +21,16 @@
 //		return err
 //	}})
 //
-// The store calls it again after a lost connection, a restart of the server, a deadlock or a
-// conflict, for up to [Options] Retry. So it must set what it returns rather than add to it.
-// A connection that is lost during the commit leaves open whether the change was made:
-// [Change] Committed finds out.
+// The store calls it again after a lost connection, a restart of the server, a deadlock or a conflict, for up to
+// [Options] Retry. So it must set its results rather than add to them, for example start an empty list on every
+// call. A connection that is lost during the commit leaves open whether the change was made: [Change] Committed
+// finds out.
 //
 // # Notice of changes
 //
-// [Store.Notify] tells all programs that have the store open; [Store.Subscribe] waits for that.
-// Notice may be lost, so a [Subscription] also wakes its reader from time to time: more often
-// where notice does not arrive at all, as behind PgBouncer with pooled transactions.
+// [Store.Notify] tells all programs that have the store open; [Store.Subscribe] waits for that. Notice may be
+// lost, so a [Subscription] also wakes its reader from time to time: more often if notice does not arrive at all,
+// for example behind PgBouncer with pooled transactions.
 //
 // Tests get a database from package pgdbtest.
 package pgdb
@@ -52,10 +51,10 @@ import (
 
 // Options describe a store; the package of the store sets them.
 type Options struct {
-	// Name is what users call the store, such as "memory store".
+	// Name is the users' name for the store, such as "memory store".
 	Name string
-	// URL is that of the database: postgres://user:password@host:port/database?options. It
-	// may hold a password; no error shows it.
+	// URL is the database's: postgres://user:password@host:port/database?options. It may hold a password; no error
+	// shows it.
 	URL string
 	// Migrations has the files NNN_name.sql in its root.
 	Migrations fs.FS
@@ -115,13 +114,13 @@ func (s *Store) Place() string { return s.place }
 // the transaction it would make all that commit on the server wait for each other.
 func (s *Store) Notify(channel, text string) { s.notices.add(notice{channel, text}) }
 
-// Subscribe begins to wait for notice of a text on one of the channels of the store. What was
-// written before is to be read after Subscribe, or it can be missed.
+// Subscribe begins to wait for notice of a text on one of the channels of the store. Read earlier writes after
+// calling Subscribe, or some can be missed.
 func (s *Store) Subscribe(channel, text string) *Subscription {
 	return s.notices.subscribe(notice{channel, text})
 }
 
-// Close ends all connections, after what runs on them. It may be called twice.
+// Close ends all connections, after the work that runs on them. It may be called twice.
 func (s *Store) Close() {
 	s.closeOnce.Do(func() {
 		s.closed.Store(true)
@@ -136,7 +135,7 @@ func (s *Store) Close() {
 	})
 }
 
-// describePlace returns where a database is, without user and password.
+// describePlace returns the place of a database, without user and password.
 func describePlace(c *pgx.ConnConfig) string {
 	host := c.Host
 	if c.Port != 0 && !strings.HasPrefix(host, "/") {

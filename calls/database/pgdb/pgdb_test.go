@@ -212,7 +212,7 @@ func TestNotice(t *testing.T) {
 	a, b := open(t, optionsOf(url)), open(t, optionsOf(url))
 	sub := a.Subscribe(channel, "one")
 	defer sub.Close()
-	// Every wait ends, by notice or by itself: what was written is seen.
+	// Every wait ends, by notice or by itself: the writes are seen.
 	for i := range int64(20) {
 		insert(t, b, i)
 		b.Notify(channel, "one")
@@ -224,7 +224,7 @@ func TestNotice(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 3 { // what has arrived may come first
+	for range 3 { // earlier notices may come first
 		if err := sub.Wait(ended); err != nil {
 			break
 		}

@@ -12,8 +12,7 @@ import (
 
 // Change is one change to the database.
 type Change struct {
-	// Do makes the change in a transaction; its error undoes what it did. It may be called
-	// several times.
+	// Do makes the change in a transaction; its error undoes the change. It may be called several times.
 	Do func(*Conn) error
 	// Committed reports whether the change was made. It is asked after the connection was
 	// lost while the change was committed. Without it the change is then made again, which
@@ -56,16 +55,15 @@ func (s *Store) Write(ctx context.Context, change Change) error {
 	return s.Explain("writing to", err)
 }
 
-// rollBack undoes a transaction. Where that fails the server does it, as the connection is
-// lost.
+// rollBack undoes a transaction. If that fails, the connection is lost and the server does it.
 func rollBack(tx pgx.Tx) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = tx.Rollback(ctx)
 }
 
-// Read calls do with a connection outside of a transaction: every statement sees what is
-// committed when it begins.
+// Read calls do with a connection outside of a transaction: every statement sees the changes committed before it
+// begins.
 func (s *Store) Read(ctx context.Context, do func(*Conn) error) error {
 	return s.Explain("reading", s.retry(ctx, s.readers, func(conn *pgxpool.Conn) error { return do(&Conn{conn}) }))
 }
@@ -145,7 +143,7 @@ func (s *Store) noteReached(ctx context.Context, err error) {
 	}
 }
 
-// ofContext returns the error of ctx where that is why an operation failed.
+// ofContext returns ctx's error if that is why an operation failed.
 func ofContext(ctx context.Context, err error) error {
 	ended := ctx.Err()
 	isCause := err != nil && ended != nil && (isLost(err) || errors.Is(err, ended))
@@ -155,8 +153,8 @@ func ofContext(ctx context.Context, err error) error {
 	return err
 }
 
-// CheckWritable returns an error where the database takes no changes, for example because it is a standby or its disk is full: it makes
-// a change that ends with its transaction.
+// CheckWritable returns an error if the database accepts no changes, for example because it is a standby or its
+// disk is full: it makes a change that ends with its transaction.
 func (s *Store) CheckWritable(ctx context.Context) error {
 	return s.Write(ctx, Change{Do: func(c *Conn) error {
 		if _, err := c.Exec(ctx, "CREATE TEMPORARY TABLE scheduler_writable ON COMMIT DROP AS SELECT repeat('x', 8192) AS page"); err != nil {

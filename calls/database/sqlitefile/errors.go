@@ -70,8 +70,7 @@ var (
 	ErrClosed = wording.Errorf("the store is closed")
 	// ErrForeign means that the file is the database of another program.
 	ErrForeign = wording.Errorf("it is the database of another program")
-	// ErrMoved means that the path no longer leads to the file that is open: what is written
-	// there would be lost.
+	// ErrMoved means that the path no longer leads to the file that is open: changes to it would be lost.
 	ErrMoved = wording.Errorf("it was deleted, moved or replaced while it was open")
 	// ErrDamaged is wrapped by stores whose own data contradicts itself.
 	ErrDamaged = wording.Errorf("the file is damaged")
@@ -93,7 +92,7 @@ func (e *NewerError) text() wording.Text {
 	return wording.Say("a newer version of the program wrote it (schema version %d; this program knows versions up to %d)", e.Has, e.Known)
 }
 
-// NoWALError means that the file cannot have a write-ahead log where it is.
+// NoWALError means that the file cannot have a write-ahead log at its place, for example on a network drive.
 type NoWALError struct {
 	// Mode is the journal mode that it stays in.
 	Mode string
@@ -109,9 +108,9 @@ func (e *NoWALError) text() wording.Text {
 	return wording.Say("it cannot have a write-ahead log, its journal mode stays %q", e.Mode)
 }
 
-// Explain returns an error that names the file and says what to do. name is what users
-// call the store, doing is a gerund, and damaged the hint for a damaged file. Errors that
-// have a hint already, and those of contexts, are returned as they are.
+// Explain returns an error that names the file and suggests a remedy. name is the users' name for the store, doing
+// is a gerund, and damaged the hint for a damaged file. Errors that have a hint already, and errors of contexts,
+// are returned unchanged.
 func Explain(name, file, doing, damaged string, err error) error {
 	var known *calls.Error
 	isOfContext := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)

@@ -49,8 +49,8 @@ func connectWith(file string, busy time.Duration, pragmas []string, more ...stri
 
 // Open returns the connection that writes, to a file with this layout and a write-ahead
 // log. It creates a missing directory and file with access for the current user only, and
-// migrates an older file. Errors are [ErrForeign], [*NewerError], [*NoWALError],
-// [*LostLogError], [ErrDamaged] for an empty file, [calls.ErrNotRegular], or those of SQLite and the file system.
+// migrates an older file. Errors are [ErrForeign], [*NewerError], [*NoWALError], [*LostLogError], [ErrDamaged] for
+// an empty file, [calls.ErrNotRegular], or errors of SQLite and the file system.
 func (l *Layout) Open(ctx context.Context, file string, busy time.Duration, pragmas ...string) (*sql.DB, *sql.Conn, error) {
 	if err := checkRegular(file); err != nil {
 		return nil, nil, err
@@ -80,7 +80,7 @@ func (l *Layout) Open(ctx context.Context, file string, busy time.Duration, prag
 	return db, conn, nil
 }
 
-// Exists reports whether there is a file, or what is left of one: its log.
+// Exists reports whether there is a file, or only its log.
 func Exists(file string) bool {
 	for _, path := range []string{file, file + "-wal"} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -90,8 +90,8 @@ func Exists(file string) bool {
 	return false
 }
 
-// checkRegular returns an error where the file, or one that SQLite keeps beside it, is a pipe,
-// a device or a directory: SQLite would wait for a pipe without an end.
+// checkRegular returns an error if the file, or one that SQLite keeps beside it, is a pipe, a device or a
+// directory: SQLite would wait for a pipe without an end.
 func checkRegular(file string) error {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		if err := calls.CheckRegular(file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +101,7 @@ func checkRegular(file string) error {
 	return nil
 }
 
-// checkEmpty returns [ErrDamaged] where a file without a byte was not left by a process that was creating it: for example a
+// checkEmpty returns [ErrDamaged] if an empty file was not left by a process that was creating it: for example a
 // full disk or a broken copy has emptied it. A new database in its place would hide that.
 func checkEmpty(file string) error {
 	for n := 1; ; n++ {
@@ -194,7 +194,7 @@ func (l *Layout) migrate(ctx context.Context, conn *sql.Conn) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") // err says what happened
+			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") // err has the cause
 		}
 	}()
 	version, err := l.versionInTransaction(ctx, conn)

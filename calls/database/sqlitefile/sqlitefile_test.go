@@ -158,7 +158,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// What is queued when a store is closed is written; later changes are refused.
+// Changes queued when a store is closed are written; later changes are refused.
 func TestCloseWrites(t *testing.T) {
 	idle := 0
 	s := openStore(t, sqlitefile.Options{Idle: func(c *sqlitefile.Conn) error {
@@ -182,8 +182,8 @@ func TestCloseWrites(t *testing.T) {
 	}
 }
 
-// A file that is deleted or replaced while it is open gets no changes that would be
-// reported as stored, and those of the path are left alone.
+// A file that is deleted or replaced while it is open gets no changes that would be reported as stored, and the
+// file now at its path is left alone.
 func TestMoved(t *testing.T) {
 	for name, change := range map[string]func(file string) error{
 		"deleted":  os.Remove,
@@ -196,7 +196,7 @@ func TestMoved(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := change(s.File()); err != nil {
-				t.Skip(err) // an open file stays where it is on some systems
+				t.Skip(err) // an open file stays in place on some systems
 			}
 			for _, n := range []int{2, 3} {
 				if err := s.Write(t.Context(), insert(n)); !errors.Is(err, sqlitefile.ErrMoved) {
@@ -207,7 +207,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// What users read in Chinese names the store, what was done and what to do.
+// The messages in Chinese name the store, the operation and the remedy.
 func TestExplainInChinese(t *testing.T) {
 	for cause, want := range map[error]string{
 		&sqlitefile.NewerError{Has: 2, Known: 1}:                                       "打开日志 a.db：它由更新版本的程序写入（schema 版本 2；本程序只认识到版本 1）",

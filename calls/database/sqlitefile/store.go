@@ -1,8 +1,7 @@
-// Package sqlitefile keeps a store in one SQLite file that several processes share, as
-// the journal and the memory store do. It has what these have in common: a [Layout] with
-// migrations, one goroutine that writes and commits in batches, a pool of connections
-// that read, prepared statements, and errors that say what to do. No other package
-// imports the SQLite driver.
+// Package sqlitefile keeps a store in one SQLite file that several processes share, for example the journal or the
+// memory store. It has the parts that these share: a [Layout] with migrations, one goroutine that writes and
+// commits in batches, a pool of connections that read, prepared statements, and errors that suggest a remedy. No
+// other package imports the SQLite driver.
 package sqlitefile
 
 import (
@@ -23,18 +22,18 @@ import (
 
 // Options describe a store; the package of the store sets them.
 type Options struct {
-	// Name is what users call the store, such as "memory store".
+	// Name is the users' name for the store, such as "memory store".
 	Name string
 	// File is the path of the file.
 	File   string
 	Layout *Layout
 	// BusyTimeout is how long other processes that write are waited for.
 	BusyTimeout time.Duration
-	// Pragmas are those of the writing connection, each as name(value).
+	// Pragmas are set on the writing connection, each as name(value).
 	Pragmas []string
 	// Readers is the number of connections that read; 0 is one per CPU, at least 4.
 	Readers int
-	// DamagedHint tells users what to do with a damaged file.
+	// DamagedHint is the remedy that users read for a damaged file.
 	DamagedHint string
 	// KeepError reports whether an error of a change is returned as it is, because it is
 	// not about the file. It may be nil.
@@ -42,8 +41,8 @@ type Options struct {
 	// Idle does work that no change waits for, after [Store.RequestIdle]. It runs on the
 	// writer's goroutine, outside of a transaction; see [Conn.Transact].
 	Idle func(*Conn) error
-	// RolledBack is called on the writer's goroutine when a change was undone: what was
-	// remembered of it is no longer true.
+	// RolledBack is called on the writer's goroutine when a change was undone: values remembered from it are no
+	// longer true.
 	RolledBack func()
 }
 
@@ -92,8 +91,8 @@ func (s *Store) openFile(ctx context.Context) error {
 	return nil
 }
 
-// checkInPlace returns an [ErrMoved] where the path names another file than the opened one,
-// or none. SQLite would go on writing to a file that was deleted.
+// checkInPlace returns an [ErrMoved] if the path leads to another file than the opened one, or to none. SQLite
+// would go on writing to a file that was deleted.
 func checkInPlace(path string, opened fs.FileInfo) error {
 	now, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +101,7 @@ func checkInPlace(path string, opened fs.FileInfo) error {
 	if err == nil && !os.SameFile(opened, now) {
 		return ErrMoved
 	}
-	return nil // what else may be wrong, SQLite finds
+	return nil // SQLite finds other faults
 }
 
 // File returns the path of the file.
@@ -114,8 +113,8 @@ func (s *Store) Read(ctx context.Context, do func(*Conn) error) error {
 	return s.Explain("reading", s.readers.readTransaction(ctx, do))
 }
 
-// Write makes a change and waits until it is on the disk. A change that still waits when
-// ctx ends is not made. An error of do undoes what it did.
+// Write makes a change and waits until it is on the disk. A change that still waits when ctx ends is not made. An
+// error of do undoes its changes.
 func (s *Store) Write(ctx context.Context, do func(*Conn) error) error {
 	return s.Explain("writing to", s.writer.submitAndWait(ctx, do))
 }
@@ -147,8 +146,8 @@ func (s *Store) Checkpoint(ctx context.Context) error {
 // probeBytes is how much room the disk must have: enough for the events of a run.
 const probeBytes = 256 << 10
 
-// CheckWritable returns an error where nothing could be stored now: the disk is full, or the file was moved or cannot be written. A change
-// alone would not tell of a full disk, as the write-ahead log uses room again that it has.
+// CheckWritable returns an error if nothing could be stored now: the disk is full, or the file was moved or cannot
+// be written. A change alone would not detect a full disk, because the write-ahead log reuses its own space.
 func (s *Store) CheckWritable(ctx context.Context) error {
 	err := s.Write(ctx, func(c *Conn) error {
 		var version int
@@ -191,10 +190,10 @@ func CheckIntegrity(c interface {
 	return &damageError{problem}
 }
 
-// damageError is what an integrity check has found.
+// damageError is the finding of an integrity check.
 type damageError struct{ problem string }
 
-// Error is what was found.
+// Error returns the finding.
 func (e *damageError) Error() string { return e.In("en") }
 
 // In translates it into a language; SQLite knows English only.
@@ -205,9 +204,8 @@ func (e *damageError) In(language string) string {
 // Is makes it an [ErrDamaged].
 func (e *damageError) Is(target error) bool { return target == ErrDamaged }
 
-// Explain returns an error that names the store and its file and says what to do. Errors
-// that have a hint already, and those of contexts, are returned as they are. doing is a
-// gerund.
+// Explain returns an error that names the store and its file and suggests a remedy. Errors that have a hint
+// already, and errors of contexts, are returned unchanged. doing is a gerund.
 func (s *Store) Explain(doing string, err error) error {
 	if keep := s.options.KeepError; err != nil && keep != nil && keep(err) {
 		return err

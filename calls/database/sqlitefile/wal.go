@@ -11,12 +11,12 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// LostLogError means that the write-ahead log of a file is missing or damaged, and what was
-// written last with it. SQLite itself would take the file for one that ends before.
+// LostLogError means that the write-ahead log of a file is missing or damaged, so the last changes are lost.
+// SQLite itself would open the file as if they had never been made.
 type LostLogError struct {
 	// File is the path of the log.
 	File string
-	// Problem is what is wrong with it.
+	// Problem describes the damage.
 	Problem wording.Text
 }
 
@@ -36,8 +36,8 @@ const (
 	logPause  = 25 * time.Millisecond
 )
 
-// checkLog returns a [*LostLogError] where the log of a file lacks what was committed. It
-// reads the files themselves, before SQLite takes an incomplete log for a complete one.
+// checkLog returns a [*LostLogError] if the log of a file lacks committed changes. It reads the files themselves,
+// before SQLite treats an incomplete log as a complete one.
 func checkLog(file string) error {
 	for n := 1; ; n++ {
 		problem, err := logProblem(file)
@@ -51,8 +51,7 @@ func checkLog(file string) error {
 	}
 }
 
-// logProblem returns what is wrong with the log of a file, or with what it belongs to; nothing
-// where all is well.
+// logProblem describes the fault of a file's log, or of the file itself; empty if all is well.
 func logProblem(file string) (problem wording.Text, err error) {
 	// SQLite deletes the log of a file that is empty or missing, whatever it holds.
 	if sizeOf(file) <= 0 && sizeOf(file+"-wal") >= logHeader+frameHeader {
@@ -86,13 +85,13 @@ func logProblem(file string) (problem wording.Text, err error) {
 	return frameProblem(log, known), nil
 }
 
-// The sizes of what a log is made of, beside its pages.
+// The sizes of the parts of a log, other than its pages.
 const (
 	logHeader   = 32
 	frameHeader = 24
 )
 
-// frameProblem returns what is wrong with the frames of a log; nothing where all is well.
+// frameProblem describes the fault of a log's frames; empty if all is well.
 func frameProblem(log []byte, known logIndex) wording.Text {
 	order, sum, ok := checkLogHeader(log)
 	if !ok {
@@ -109,8 +108,7 @@ func frameProblem(log []byte, known logIndex) wording.Text {
 		}
 		valid++
 	}
-	// What was not committed may end in any way. Of a log that other processes have begun
-	// again, the index tells of another salt.
+	// Uncommitted frames may end anywhere. If other processes have restarted the log, the index has another salt.
 	if known.frames > known.moved && !mayFollow(salt, known.salt) {
 		return wording.Say("is that of another file")
 	}
@@ -157,7 +155,7 @@ func countCommits(frames []byte, size int, salt string) (n int) {
 	return n
 }
 
-// checksum is that of SQLite's logs.
+// checksum is the checksum in SQLite's logs.
 type checksum [2]uint32
 
 // add takes data, of a length that is a multiple of 8.
@@ -173,14 +171,14 @@ func (s checksum) matches(stored []byte) bool {
 	return s[0] == binary.BigEndian.Uint32(stored) && s[1] == binary.BigEndian.Uint32(stored[4:])
 }
 
-// logIndex is what the index of a log, the file that ends with -shm, knows of it.
+// logIndex is the data about a log in its index, the file that ends with -shm.
 type logIndex struct {
 	frames uint32 // those that were committed
-	moved  uint32 // those of them that are in the file itself
+	moved  uint32 // those already copied to the file itself
 	salt   string
 }
 
-// parseLogIndex reads an index; it is zero where there is none.
+// parseLogIndex reads an index; it is zero if there is none.
 func parseLogIndex(index []byte) logIndex {
 	const end = 100
 	if len(index) < end || index[12] == 0 {
@@ -207,7 +205,7 @@ func lacksSchema(file string) bool {
 	return head[writeVersion] == 2 && binary.BigEndian.Uint16(head[firstPage+cells:]) == 0
 }
 
-// readFileIfAny reads a file; nil where there is none.
+// readFileIfAny reads a file; nil if there is none.
 func readFileIfAny(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

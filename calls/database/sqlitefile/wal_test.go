@@ -80,7 +80,7 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// A log that lacks what was committed is told, and not read as one that ends before.
+// A log that lacks committed changes is reported, and not read as one that ends earlier.
 func TestLostLog(t *testing.T) {
 	overwrite := func(end string, at int64) func(file string) error {
 		return func(file string) error {

@@ -2,7 +2,7 @@ package sqlitefile
 
 import "github.com/callnode/scheduler/llm/value/wording"
 
-// The messages of this package by their English formats, and what the stores are called.
+// The messages of this package by their English formats, and the names of the stores.
 var _ = wording.Add(wording.Catalog{
 	"%s the %s %s: %w":                      "%s%s %s：%w",
 	"it is the database of another program": "它是其他程序的数据库",

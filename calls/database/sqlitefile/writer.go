@@ -44,7 +44,7 @@ type writer struct {
 	// requestIdle; both on the writer's goroutine. Either may be nil.
 	rolledBack func()
 	idle       func(*Conn) error
-	// inPlace returns an error where what is committed would not be found.
+	// inPlace returns an error if committed changes would not be found.
 	inPlace func() error
 
 	wake  chan struct{}
@@ -151,7 +151,7 @@ func (w *writer) requestIdle() {
 	w.wakeUp()
 }
 
-// close commits what is queued, ends the goroutine and closes the connection.
+// close commits the queued changes, ends the goroutine and closes the connection.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -161,7 +161,7 @@ func (w *writer) close() error {
 	return w.conn.close()
 }
 
-// task is what run does next.
+// task is the next step of run.
 type task int
 
 const (
@@ -195,7 +195,7 @@ func (w *writer) commitLoop() {
 	}
 }
 
-// nextTask decides what to do now, or for how long there is nothing to do.
+// nextTask returns the next task, or how long to wait until there may be one.
 func (w *writer) nextTask() (next task, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,7 +219,7 @@ func (w *writer) nextTask() (next task, wait time.Duration) {
 // commitQueued commits a batch of the queue in one transaction.
 func (w *writer) commitQueued() {
 	if w.beginTransaction() != nil {
-		return // whoever waited has been told
+		return // the waiting callers have their answer
 	}
 	batch := w.takeBatch()
 	errs := make([]error, len(batch))

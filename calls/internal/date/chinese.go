@@ -47,7 +47,7 @@ func chinesePoint(dayMark string) string {
 // pointGroups is the number of groups of a chinesePoint.
 const pointGroups = 9
 
-// point is what a chinesePoint matched.
+// point is the match of a chinesePoint.
 type point struct {
 	year                     int // 0: not named
 	month                    time.Month
@@ -62,7 +62,7 @@ func newPoint(g []string, today time.Time) point {
 	return point{year: parseYear(g[0], g[1], today), month: parseMonth(g[2]), monthPart: g[3], day: g[4]}
 }
 
-// period returns the time that the point names. ok is false where there is no such day.
+// period returns the time that the point names. ok is false if there is no such day.
 func (p point) period(today time.Time) (period Period, ok bool) {
 	if p.month == 0 {
 		return partOfYear(p.year, p.yearPart, today.Location()), p.year > 0
@@ -84,8 +84,8 @@ func chineseSpan(g []string, today time.Time) (Period, bool) {
 	return spanOf(first, last, today)
 }
 
-// spanOf returns the time from one point to another. Where one of them is without a year,
-// it is in the year of the other, or in that beside it.
+// spanOf returns the time from one point to another. If one of them is without a year, it is in the other's year,
+// or in the year before or after.
 func spanOf(first, last point, today time.Time) (Period, bool) {
 	if first.year == 0 {
 		first.year = last.year
@@ -120,8 +120,8 @@ func monthsSpan(g []string, today time.Time) (Period, bool) {
 	return spanOf(point{year: parseYear(g[1], g[2], today), month: parseMonth(g[3])}, point{month: parseMonth(g[4])}, today)
 }
 
-// weekdaysOf returns the days from one weekday to another, or one, of the week that is so
-// many before that of today.
+// weekdaysOf returns the days from one weekday to another, or one, of the week that is so many weeks before
+// today's.
 func weekdaysOf(back int, first, last string, today time.Time) (Period, bool) {
 	monday := weekStart(today).AddDate(0, 0, -7*back)
 	if last == "" {
@@ -131,8 +131,7 @@ func weekdaysOf(back int, first, last string, today time.Time) (Period, bool) {
 	return p, p.Start.Before(p.End)
 }
 
-// What stands around words that would name a time, and makes them something else: 7号楼,
-// 每月初.
+// The context of words that would name a time, and makes them something else: 7号楼, 每月初.
 var (
 	notDayAfter     = value.CompileLater(`[\da-zA-Z零一二三四五六七八九十百千第.-]$`)
 	notDayBefore    = value.CompileLater(`^(?:[楼线桌院门房店球机车馆厅库口仓井铺床柜窗站台厂字铁选手码人文公]|高速|国道|服务|员工|地块|作品)`)
@@ -167,7 +166,7 @@ func afterThis(pattern string) apart {
 }
 
 const (
-	// chineseYearly is what has a year before it: a month, a day, a holiday or a season.
+	// chineseYearly matches the things that may follow a year: a month, a day, a holiday or a season.
 	chineseYearly = `(?:` + monthNumber + ` ?月(?: ?` + monthPartNames + `| ?` + dayNumber + ` ?[日号])?|(?:` + holidayNamesZh + `|` + mayDayNames + `)节?|[春夏秋冬][天季])`
 	chineseLunar  = `(?:农历|阴历|旧历)`
 	lunarDays     = `(初[一二三四五六七八九十]|廿[一二三四五六七八九]?|卅)日?`
@@ -177,8 +176,8 @@ const (
 	chineseFuture = `(?:明年|后年|下{1,3}个? ?(?:月|周|星期|礼拜|季度?))的? ?`
 )
 
-// listed returns the times that begin with the same words, and end with those that a pattern finds in
-// a list; none where one of them is not a time.
+// listed returns the times that begin with the same words, and end with those that a pattern finds in a list; none
+// if one of them is not a time.
 func listed(beginning, list string, pattern *regexp.Regexp, end string, read func(string) (Period, bool)) (periods []Period) {
 	for _, item := range pattern.FindAllString(list, -1) {
 		p, ok := read(beginning + item + end)

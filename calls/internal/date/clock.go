@@ -35,9 +35,8 @@ var (
 	})
 )
 
-// halves are the parts of a day: the hours that they may have, and what is to be
-// added to one before them. Twelve is the end of a night, but of none of its hours
-// after that can be told of which day they are, unless they are called 凌晨.
+// halves are the parts of a day: the hours that they may have, and the number to add to a smaller one. Twelve is
+// the end of a night, but the day of the hours after it is unclear, unless they are called 凌晨.
 var halves = map[string]struct{ first, last, add int }{
 	"am": {0, 11, 0}, "pm": {12, 23, 12},
 	"凌晨": {0, 11, 0}, "清晨": {1, 11, 0}, "早": {1, 11, 0}, "上午": {0, 12, 0},
@@ -47,7 +46,7 @@ var halves = map[string]struct{ first, last, add int }{
 // hourWord matches an hour in English, in digits or a word.
 const hourWord = `(\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)`
 
-// halfOf returns the key into halves of a word, "" where there is none.
+// halfOf returns the key into halves of a word, "" if there is none.
 func halfOf(word string) string {
 	switch word {
 	case "am", "a.m":
@@ -68,7 +67,7 @@ func halfOf(word string) string {
 	return ""
 }
 
-// readAbsolute reads what is a point in time by itself: a number, or RFC 3339.
+// readAbsolute reads a text that is a point in time by itself: a number, or RFC 3339.
 func (r *reader) readAbsolute() (time.Time, bool) {
 	if m := epoch().FindStringSubmatch(r.rest); m != nil {
 		if m[3] != "" {
@@ -131,8 +130,8 @@ func (r *reader) readClock() bool {
 	return false
 }
 
-// readHalved reads a part of the day and the time after it: evening at 8:30. ok is false
-// where there is no time; a part of the day alone is not a time, and leaves the day as it is.
+// readHalved reads a part of the day and the time after it: evening at 8:30. ok is false if there is no time; a
+// part of the day alone is not a time, and leaves the day unchanged.
 func (r *reader) readHalved(word string) (ok bool) {
 	rest := *r
 	rest.rest = strings.TrimPrefix(rest.rest, word)

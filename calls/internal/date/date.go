@@ -1,5 +1,5 @@
-// Package date reads points in time as people write them, in Chinese and English:
-// 明天下午3点, next Friday, 2024年5月1日, in 3 days, 1714521600.
+// Package date reads points in time as people write them, in Chinese and English,
+// for example 明天下午3点, next Friday, 2024年5月1日, in 3 days, 1714521600.
 package date
 
 import (
@@ -13,9 +13,8 @@ import (
 // maxText is how long a text may be, in bytes: dates are short.
 const maxText = 100
 
-// Parse reads a point in time. now is the time that relative words count from;
-// its zone is the one that is meant where the text names none. A day without a
-// time is its midnight. ok is false where the text is not understood as a whole.
+// Parse reads a point in time. now is the time that relative words count from; its zone applies if the text names
+// none. A day without a time is its midnight. ok is false if any part of the text is not understood.
 //
 // Weeks begin on Monday. A plain weekday is the next one, today included; this
 // (本周, 这周) is the week of now, next (下周) and last (上周) the weeks beside it,
@@ -29,8 +28,8 @@ func Parse(text string, now time.Time) (t time.Time, ok bool) {
 	return t, ok
 }
 
-// Day reads what Parse reads, and a day with a part of it (明天晚上, tomorrow
-// morning), for callers that want the day only. A time without its day is none. The time of t is midnight.
+// Day reads what Parse reads, and a day with a part of it (明天晚上, tomorrow morning), for callers that only need the
+// day. A time without a day is refused. The time of t is midnight.
 func Day(text string, now time.Time) (t time.Time, ok bool) {
 	_, day, _, ok := parseVague(text, now)
 	return day, ok && !day.IsZero()
@@ -117,6 +116,5 @@ func normalizeText(text string) string {
 	return strings.Join(strings.Fields(strings.TrimSpace(strings.Trim(text, " .。,;!\"'"))), " ")
 }
 
-// aroundHan is a Chinese character and the spaces about it, which mean nothing but
-// where they part two numbers.
+// aroundHan is a Chinese character and the spaces about it, which only matter between two numbers.
 var aroundHan = value.CompileLater(` ?(\p{Han}) ?`)

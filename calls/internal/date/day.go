@@ -141,7 +141,7 @@ func (r *reader) monthFromNow(n int) time.Time {
 	return time.Date(r.now.Year(), r.now.Month()+time.Month(n), 1, 0, 0, 0, 0, r.now.Location())
 }
 
-// readYear reads a year; "" is that of now.
+// readYear reads a year; "" is the current year.
 func (r *reader) readYear(text string) int {
 	switch text {
 	case "", "今":

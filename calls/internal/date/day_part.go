@@ -19,7 +19,7 @@ var dayParts = map[string][2]int{
 	"morning": {4, 12}, "afternoon": {12, 18}, "evening": {17, 29}, "night": {17, 30},
 }
 
-// partOfDay returns a part of a day. ok is false where the period is not a day.
+// partOfDay returns a part of a day. ok is false if the period is not a day.
 func partOfDay(day Period, part string) (p Period, ok bool) {
 	hours, ok := dayParts[strings.ToLower(part)]
 	if !ok || !day.isDay() {

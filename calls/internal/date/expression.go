@@ -23,8 +23,7 @@ const (
 	dayOfMonth2     = `\d{1,2}(?:st|nd|rd|th)?`
 )
 
-// englishExpressions are tried in order, the more exact ones first: what one has matched, the
-// next do not see.
+// englishExpressions are tried in order, the more exact ones first: text matched by one is hidden from the next.
 var englishExpressions = sync.OnceValue(func() []expression {
 	return []expression{
 		{words: compilePhrase(`(?:every|each) (?:` + englishHolidays + `|` + dayNames + `|` + monthNames + `|` + seasonNames + `)`)},
@@ -132,9 +131,9 @@ var englishExpressions = sync.OnceValue(func() []expression {
 	}
 })
 
-// What stands around words that would name a time.
+// The context of words that would name a time.
 var (
-	// dayPreposition is what comes before 5/13, which may be a fraction.
+	// dayPreposition matches the words before 5/13, which may be a fraction.
 	dayPreposition    = value.CompileLater(`(?i)(?:^|\b(?:on|since|before|after|until|till|from|by) )$`)
 	notNumberedBefore = value.CompileLater(`(?i)^(?:[\d/.:%-]| ?(?:inch|in\b|cup|teaspoon|of\b))`)
 	notDayListBefore  = value.CompileLater(`(?i)^ (?:[a-z]+s|of|people)\b`)
@@ -144,14 +143,14 @@ var (
 	notWeekdayAfter   = value.CompileLater(`(?i)\b(?:next|this|every|each|coming|any|a) $`)
 	notWeekdayBefore  = value.CompileLater(`(?i)^ (?:` + englishDayParts + `s|(?:of|in) (?:this|last|\d{4})\b|of the\b|` + beginMark + `)`)
 	notPartOf         = value.CompileLater(`(?i)^ (?:of\b|` + beginMark + `)`) // the last week of May
-	// openPreposition is what comes before a bare weekday, month or year: it ends or begins a time, or
-	// follows another.
+	// openPreposition matches the words before a bare weekday, month or year: it ends or begins a time, or follows
+	// another.
 	openPreposition = value.CompileLater(`(?i)\b(?:before|after|since|until|till|(?:week|month|half) of) $|` + timeMark + `,? (?:and|or) $`)
 	notYearBefore   = value.CompileLater(`(?i)^(?:[,.]?\d|%| ?(?:people|steps|miles|met(?:er|re)s|words|k?m\b|calories|dollars|euros|yuan|points|years|days|hours|minutes|times|pages))`)
 )
 
 const (
-	// yearly is what has a year behind it: a month, a day or a season.
+	// yearly matches the things that may precede a year: a month, a day or a season.
 	yearly     = `(?:the )?(` + plainMonthNames + `\b\.? ` + dayOfMonth2 + `|` + dayOfMonth2 + `(?: of)? ` + plainMonthNames + `|` + plainMonthNames + `|` + plainSeasons + `)`
 	yearPhrase = `(?:last|this) year|(?:` + plainNumbers + `) years? ago`
 )
@@ -161,7 +160,7 @@ const dayList = dayOfMonth2 + `(?:, ` + dayOfMonth2 + `)*,? and ` + dayOfMonth2
 
 var daysOfList = value.CompileLater(`\d{1,2}`)
 
-// listedDays returns the days of a month that a list has; none where one of them is not a day.
+// listedDays returns the days of a month that a list has; none if one of them is not a day.
 func listedDays(month, days, year string, read func(string) (Period, bool)) (periods []Period) {
 	for _, day := range daysOfList().FindAllString(days, -1) {
 		p, ok := read(strings.TrimSpace(month + " " + day + " " + year))
@@ -181,7 +180,7 @@ func sameDayAgo(g []string, today time.Time) (Period, bool) {
 	return exactlyAgo(g[2], g[3], today)
 }
 
-// numberedDay returns a day like 5/13 or 13/5/2023. ok is false where it may be one of two.
+// numberedDay returns a day like 5/13 or 13/5/2023. ok is false if it may be one of two days, for example 5/7.
 func numberedDay(g []string, today time.Time) (Period, bool) {
 	first, second := parseDigits(g[1]), parseDigits(g[2])
 	year := parseDigits(g[3])
@@ -194,7 +193,7 @@ func numberedDay(g []string, today time.Time) (Period, bool) {
 	return Period{}, false
 }
 
-// unitBefore returns the week, weekend, month or year that is so many before that of today.
+// unitBefore returns the week, weekend, month or year that is so many units before today's.
 func unitBefore(back int, unit string, today time.Time) Period {
 	switch strings.ToLower(unit) {
 	case "week":
@@ -218,7 +217,7 @@ func englishQuarter(g []string, today time.Time) (Period, bool) {
 	return quarterPeriod(quarter, cmp.Or(parseDigits(g[2]), yearBeside(g[3], today)), today), true
 }
 
-// notDayOfMonth is what makes an ordinal number something else than a day: on the 5th floor.
+// notDayOfMonth matches the words after an ordinal number that is not a day: on the 5th floor.
 var notDayOfMonth = value.CompileLater(`^(?:th)? (?:floor|street|avenue|grade|page|place|try|attempt|hole|time|round|row|seat|of)\b`)
 
 // yearBeside returns the year of last or this year; 0 without either.

@@ -49,14 +49,14 @@ type lunarHoliday struct {
 	after, days int
 }
 
-// The days that people mean by the names: those of the Spring Festival are a week.
+// The days that people mean by the names: the Spring Festival has a week.
 var lunarNames = map[string]lunarHoliday{
 	"除夕": {lunarDay{month: 1, day: 1}, -1, 1}, "大年三十": {lunarDay{month: 1, day: 1}, -1, 1}, "春节": {lunarDay{month: 1, day: 1}, 0, 7},
 	"元宵": {lunarDay{month: 1, day: 15}, 0, 1}, "端午": {lunarDay{month: 5, day: 5}, 0, 1}, "七夕": {lunarDay{month: 7, day: 7}, 0, 1},
 	"中元": {lunarDay{month: 7, day: 15}, 0, 1}, "中秋": {lunarDay{month: 8, day: 15}, 0, 1}, "重阳": {lunarDay{month: 9, day: 9}, 0, 1},
 }
 
-// holidayOf returns a holiday of a year; ok is false where its day is not known.
+// holidayOf returns a holiday of a year; ok is false if its day is not known.
 func holidayOf(name string, year int, in *time.Location) (p Period, ok bool) {
 	if name == "清明" {
 		return pureBrightness(year, in)
@@ -113,13 +113,13 @@ func Holidays(text string) (names []string) {
 	return names
 }
 
-// What stands around a holiday where a time beside it is meant.
+// The context of a holiday that means a time near it.
 var (
 	besideHoliday = value.CompileLater(`^节?(?:假期|长假)?的? ?(?:[之以]?[前后](?:[^后]|$)|过后|第[二三四五六七八九十]天|次日)`)
 	holidayBeside = value.CompileLater(`(?i)\b(?:before|after|since|until|till) (?:the )?$`)
 )
 
-// What stands around the name of a holiday and makes something else of it: 二十一节.
+// The context of a holiday's name that makes it something else: 二十一节.
 var (
 	notHolidayAfter = value.CompileLater(`[\d零一二三四五六七八九十第]$`)
 	notMayDayAfter  = value.CompileLater(`[\d零一二三四五六七八九十第周期拜]$`)

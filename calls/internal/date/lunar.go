@@ -17,9 +17,9 @@ type civilDay struct {
 	day   int
 }
 
-// lunarYears has five hexadecimal digits for each year of the Chinese calendar (from lunar-go 1.4.7):
-// 1 where the leap month has 30 days, a bit for each of the twelve months that has 30 and not 29, the
-// first month first, and the number of the month that the leap month follows, 0 without one.
+// lunarYears has five hexadecimal digits for each year of the Chinese calendar (from lunar-go 1.4.7): 1 if the
+// leap month has 30 days, a bit for each of the twelve months that has 30 and not 29, the first month first, and
+// the number of the month that the leap month follows, 0 without one.
 var lunarYears = strings.Fields(`
 092e0 0c960 0d954 0d4a0 0da50 07552 056a0 0abb7 025d0 092d0 0cab5 0a950 0b4a0 0baa4 0ad50 055d9 04ba0 0a5b0
 15176 052b0 0a930 07954 06aa0 0ad50 05b52 04b60 0a6e6 0a4e0 0d260 0ea65 0d530 05aa0 076a3 096d0 04afb 04ad0
@@ -33,7 +33,7 @@ type lunarYear struct {
 	longLeap bool
 }
 
-// lunarYearOf returns a year of [lunarYears]. ok is false where it is not one of them.
+// lunarYearOf returns a year of [lunarYears]. ok is false if it is not one of them.
 func lunarYearOf(year int, in *time.Location) (y lunarYear, ok bool) {
 	if year < firstLunarYear || year >= firstLunarYear+len(lunarYears) {
 		return lunarYear{}, false
@@ -82,7 +82,7 @@ type lunarDay struct {
 	isLeap     bool // the month is the leap month after the one with that number
 }
 
-// in returns the day or the month of a year. ok is false where it has none, or the year is not known.
+// in returns the day or the month of a year. ok is false if it has none, or the year is not known.
 func (d lunarDay) in(year int, in *time.Location) (p Period, ok bool) {
 	y, ok := lunarYearOf(year, in)
 	isMonth := 1 <= d.month && d.month <= 12

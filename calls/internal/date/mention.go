@@ -25,7 +25,7 @@ var (
 // memory, so it looks at each word once.
 func MentionsTime(text string) bool {
 	before, earlier := "", "" // the words before
-	looked := 0               // up to where chineseMentionsTime has
+	looked := 0               // the end of the text that chineseMentionsTime has checked
 	for i := 0; i < len(text); {
 		if text[i] >= utf8.RuneSelf {
 			if r, _ := utf8.DecodeRuneInString(text[i:]); i >= looked && unicode.Is(unicode.Han, r) {

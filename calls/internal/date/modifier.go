@@ -15,8 +15,7 @@ const (
 	chineseN    = `(\d{1,3}|[一二三四五六七八九十两几]{1,3})`
 )
 
-// What stands around words that would modify a time, and belongs to others: before yesterday's
-// meeting.
+// The context in which modifying words belong to something else: before yesterday's meeting.
 var (
 	notOwned     = value.CompileLater(`^['’]s`)
 	notWeekdayOf = value.CompileLater(`^[共起直]`) // 第一个星期一共
@@ -178,8 +177,8 @@ func daysBeside(p Period, before bool, amount, unit string) (Period, bool) {
 	return beside, true
 }
 
-// sameDay returns the day of a year, a month or a week that day is of its own: 去年的今天. Where there is
-// none it returns the year, month or week. ok is false for other times.
+// sameDay returns the day at the same position in another year, month or week as day in its own: 去年的今天. If there
+// is none, it returns the year, month or week. ok is false for other times.
 func sameDay(unit, day Period) (p Period, ok bool) {
 	if !day.isDay() || day.Precision != Relative {
 		return Period{}, false

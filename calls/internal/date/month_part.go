@@ -29,8 +29,7 @@ func partOfYear(year int, part string, in *time.Location) Period {
 	return Period{start, start.AddDate(0, int(months[1]), 0), Month}
 }
 
-// dayOfRelativeMonth returns a day or a part of the month that is so many before that of
-// today.
+// dayOfRelativeMonth returns a day or a part of the month that is so many months before today's.
 func dayOfRelativeMonth(back int, part, day string, today time.Time) (Period, bool) {
 	month := monthPeriod(today.Year(), today.Month()-time.Month(back), today.Location())
 	if part != "" {
@@ -47,8 +46,8 @@ func edgeDay(p Period, isLast bool) Period {
 	return calendarDay(p.Start)
 }
 
-// lastSuchDay returns a day without its month: that of this month, or where this month has not
-// come so far, or has no such day, that of the month before.
+// lastSuchDay returns a day without its month: the day of this month, or of the month before if this month has no
+// such day or has not reached it.
 func lastSuchDay(day string, today time.Time) (Period, bool) {
 	p, ok := dayOfRelativeMonth(0, "", day, today)
 	if ok && !p.Start.After(today) && p.Start.Month() == today.Month() {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// What stands in a text for each byte of a time that was read: the first, the others. The third
-// is for times that are not read.
+// The marks that replace the bytes of a time that was read: for its first byte and for the others. The third is
+// for times that are not read.
 const (
 	beginMark = "\x01"
 	timeMark  = "\x02"
@@ -19,17 +19,17 @@ const (
 	namedTime = `(` + beginMark + timeMark + `*)`
 )
 
-// matcher is a pattern, or a pattern with conditions on what stands around a match.
+// matcher is a pattern, or a pattern with conditions on the text around a match.
 type matcher interface {
 	FindAllStringSubmatchIndex(text string, n int) [][]int
 }
 
-// expression is one way to name a time. Without period and periods, what it matches is a time
-// that is not read, such as next week: no other expression reads a part of it.
+// expression is one way to name a time. Without period and periods, it matches times that are not read, such as
+// next week: no other expression reads a part of it.
 type expression struct {
 	words matcher
-	// period gets the texts of the groups and the midnight of today. ok is false where the words
-	// name no time; a zero Period is a time that is not read.
+	// period gets the texts of the groups and the midnight of today. ok is false if the words name no time; a zero
+	// Period is a time that is not read.
 	period func(g []string, today time.Time) (p Period, ok bool)
 	// periods does so for words that name several times. read reads one of them, written out.
 	periods func(g []string, read func(string) (Period, bool)) []Period
@@ -42,9 +42,9 @@ type modifier struct {
 	period func(times []Period, g []string) (p Period, ok bool)
 }
 
-// apart is a pattern that counts only where the text before a match fits after and does not fit
-// notAfter, and the text behind it does not fit notBefore. The first two end with $, notBefore
-// begins with ^. A condition that is nil always holds.
+// apart is a pattern that counts only if the text before a match fits after and does not fit notAfter, and the
+// text behind it does not fit notBefore. The first two end with $, notBefore begins with ^. A condition that is
+// nil always holds.
 type apart struct {
 	words                      *regexp.Regexp
 	after, notAfter, notBefore func() *regexp.Regexp
@@ -53,7 +53,7 @@ type apart struct {
 // maxAround is the number of bytes that are looked at before a match.
 const maxAround = 12
 
-// FindAllStringSubmatchIndex is that of the words. A match that does not count hides no other
+// FindAllStringSubmatchIndex works as for the words alone, but a match that does not count does not hide another
 // that begins in it.
 func (a apart) FindAllStringSubmatchIndex(text string, n int) [][]int {
 	all := a.words.FindAllStringSubmatchIndex(text, n)
@@ -76,7 +76,7 @@ func (a apart) FindAllStringSubmatchIndex(text string, n int) [][]int {
 	return all
 }
 
-// holds reports whether a match fits what stands around it.
+// holds reports whether a match fits the text around it.
 func (a apart) holds(text string, m []int) bool {
 	before, behind := text[max(0, m[0]-maxAround):m[0]], text[m[1]:]
 	isAfter := a.after == nil || a.after().MatchString(before)

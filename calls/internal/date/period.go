@@ -39,7 +39,7 @@ func quarterPeriod(quarter, year int, today time.Time) Period {
 	return Period{start, start.AddDate(0, 3, 0), Month}
 }
 
-// quarterBefore returns the quarter that is so many before that of today.
+// quarterBefore returns the quarter that is so many quarters before today's.
 func quarterBefore(back int, today time.Time) Period {
 	return quarterPeriod((int(today.Month())+2)/3-back, today.Year(), today)
 }
@@ -65,13 +65,13 @@ func yearPeriod(year int, in *time.Location) Period {
 // weekStart returns the Monday of the week of t.
 func weekStart(t time.Time) time.Time { return t.AddDate(0, 0, -daysSinceMonday(t)) }
 
-// weekBefore returns the week that is so many before that of today.
+// weekBefore returns the week that is so many weeks before today's.
 func weekBefore(back int, today time.Time) Period {
 	monday := weekStart(today).AddDate(0, 0, -7*back)
 	return relativePeriod(monday, monday.AddDate(0, 0, 7))
 }
 
-// weekendBefore returns the weekend of the week that is so many before that of today.
+// weekendBefore returns the weekend of the week that is so many weeks before today's.
 func weekendBefore(back int, today time.Time) Period {
 	end := weekStart(today).AddDate(0, 0, 7-7*back)
 	return relativePeriod(end.AddDate(0, 0, -2), end)
@@ -85,7 +85,7 @@ func lastWeekend(today time.Time) Period {
 	return weekendBefore(1, today)
 }
 
-// monthBefore returns the month that is so many before that of today.
+// monthBefore returns the month that is so many months before today's.
 func monthBefore(back int, today time.Time) Period {
 	return monthPeriod(today.Year(), today.Month()-time.Month(back), today.Location())
 }
@@ -178,8 +178,8 @@ func lastPeriod(g []string, today time.Time) (Period, bool) {
 	return relativePeriod(start, end), start.Before(end) && n < 1000
 }
 
-// exactlyAgo returns the day so many units before another: a year ago today. ok is false where the month
-// has no such day, and for a few units.
+// exactlyAgo returns the day so many units before another: a year ago today. ok is false if the month has no such
+// day, and for a few units.
 func exactlyAgo(amount, unit string, day time.Time) (p Period, ok bool) {
 	n, ok := parseAmount(amount)
 	unit = units[strings.ToLower(unit)]
@@ -237,8 +237,8 @@ func parseYear(digits, word string, now time.Time) int {
 	return year
 }
 
-// datePeriod returns a month, or with a day that day. Without a year it is the last one
-// that does not lie in the future. ok is false if there is no such date.
+// datePeriod returns a month, or a day of it. Without a year it is the latest one that is not in the future. ok is
+// false if there is no such date.
 func datePeriod(year int, month time.Month, dayOfMonth string, now time.Time) (p Period, ok bool) {
 	if month < time.January || month > time.December {
 		return Period{}, false
@@ -264,8 +264,8 @@ func datePeriod(year int, month time.Month, dayOfMonth string, now time.Time) (p
 	return calendarDay(start), true
 }
 
-// daysPeriod returns the days from one date to another, which has the same month where it has
-// none. ok is false where one of them is not a date, or they are in the wrong order.
+// daysPeriod returns the days from one date to another, which has the same month if it names none. ok is false if
+// one of them is not a date, or they are in the wrong order.
 func daysPeriod(year int, firstMonth, firstDay, lastMonth, lastDay string, now time.Time) (p Period, ok bool) {
 	first, isFirst := datePeriod(year, parseMonth(firstMonth), firstDay, now)
 	last, isLast := datePeriod(year, parseMonth(cmp.Or(lastMonth, firstMonth)), lastDay, now)

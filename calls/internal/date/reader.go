@@ -19,7 +19,7 @@ type reader struct {
 	atEnd                      bool // the time was called 24 o'clock: the end of a day
 }
 
-// skipSeparators passes over what may stand between a day and a time.
+// skipSeparators skips the characters allowed between a day and a time.
 func (r *reader) skipSeparators() {
 	for {
 		before := r.rest

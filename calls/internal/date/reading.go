@@ -9,12 +9,12 @@ import (
 
 // reading is a text of which the times are read, one after the other. One goroutine uses it.
 type reading struct {
-	text  string // with marks for what was read
+	text  string // with marks for the times read
 	today time.Time
 	found []found
 }
 
-// found is what a text names at a place.
+// found is a time that a text names, with its place.
 type found struct {
 	start   int
 	periods []Period
@@ -26,12 +26,11 @@ const chineseTimeMarks = "昨今前上本这這去年月过過近春夏秋冬号
 // FindPeriods finds the times that a text names, in English and Chinese, seen from now. rest is the
 // text with spaces in their place.
 //
-// A date without a year, a holiday, a season and a quarter are the last that have begun: on 15 May,
-// 国庆 is that of last year. A weekday without a week (周三, on Wednesday) is the last one before
-// today. A day of another year without its month (去年7号) is that year. 5/7 is the 7th of May in
-// Chinese, and not read in English, where 5/13 and 13/5 are. Words around a time change it: the day
-// before it, its evening, its last week, the time until or since then (see [Open]). Times of the future,
-// and of every year or week, are not read.
+// A date without a year, a holiday, a season and a quarter are the last that have begun: on 15 May, 国庆 is last
+// year's. A weekday without a week (周三, on Wednesday) is the last one before today. A day of another year without
+// its month (去年7号) is that year. 5/7 is the 7th of May in Chinese, and not read in English, where 5/13 and 13/5
+// are. Words around a time change it: the day before it, its evening, its last week, the time until or since then
+// (see [Open]). Times of the future, and of every year or week, are not read.
 func FindPeriods(text string, now time.Time) (periods []Period, rest string) {
 	inEnglish, inChinese := mayNameTime(text), strings.ContainsAny(text, chineseTimeMarks) || hasNumberedDay(text)
 	if !inEnglish && !inChinese {
@@ -85,7 +84,7 @@ func (r *reading) read(all []expression) {
 	}
 }
 
-// noteOne notes what an expression returned: a time, or the zero Period for one that is not read.
+// noteOne notes what an expression returned: a time, or the zero Period for a time that is not read.
 func (r *reading) noteOne(m []int, p Period, ok bool) {
 	switch {
 	case !ok:
@@ -114,7 +113,7 @@ func (r *reading) mark(m []int, first, others string) {
 // maxModified is how often times are modified: the evening of the day before a day.
 const maxModified = 4
 
-// modify applies the modifiers to what was read.
+// modify applies the modifiers to the times read.
 func (r *reading) modify() {
 	for range maxModified {
 		changed := false
@@ -162,7 +161,7 @@ func (r *reading) apply(mod modifier, m []int) bool {
 	return true
 }
 
-// blank returns the text with spaces in the place of what was read.
+// blank returns the text with spaces in place of the times read.
 func (r *reading) blank(text string) string {
 	b := []byte(text)
 	for i := range b {

@@ -156,8 +156,8 @@ var pieces = strings.Fields(`去年 今年 前年 明年 24年 2022年 上 上�
 几天 第二天 最后一天 晚上 下午 春天 冬 第一季度 Q1 季度 5/7 29/2 和 、 到 至 before after since until the day week month year last this on in of and to between from yesterday today Friday May 7 31 2023 99 Christmas spring
 quarter first ago 第一 最后一 周末 每年 weekend half every a two few evening night 's - , . ! 9999 0 一 十 半 末 号 年`)
 
-// No text makes a reading panic or gives a period that ends before it begins, whatever the day is and
-// where clocks change.
+// No text makes a reading panic or gives a period that ends before it begins, on any day, including days on which
+// clocks change.
 func TestAnyReading(t *testing.T) {
 	zone, err := time.LoadLocation("America/Sao_Paulo")
 	if err != nil {

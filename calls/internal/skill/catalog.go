@@ -12,8 +12,8 @@ type Catalog struct {
 	Lists func(*Skill) bool
 }
 
-// Nanobot returns nanobot's form, as build_skills_summary of the documents: skills that
-// cannot be used are listed with what is missing.
+// Nanobot returns nanobot's form, as build_skills_summary of the documents: skills that cannot be used are listed
+// with their missing requirements.
 func Nanobot() Catalog {
 	return Catalog{
 		Head: "<skills>\n", Join: "\n", Tail: "\n</skills>",

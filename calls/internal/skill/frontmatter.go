@@ -1,6 +1,6 @@
-// Package skill reads skills: directories with a SKILL.md, as the Agent Skills
-// standard, nanobot and OpenClaw know them. It is a lenient loader: what can be
-// understood is used, and every repair becomes a warning.
+// Package skill reads skills: directories with a SKILL.md, as the Agent Skills standard, nanobot and OpenClaw know
+// them. It is a lenient loader: it uses all that it understands, and every repair becomes a warning. For example, it
+// reads a value with a colon that should have been quoted.
 package skill
 
 import (
@@ -17,15 +17,15 @@ import (
 type File struct {
 	// Fenced reports whether the text begins with front matter.
 	Fenced bool
-	// Meta is the front matter. Scalars are text as they are spelt (0755, yes,
-	// 1.0), empty ones null. Empty where there is no front matter.
+	// Meta is the front matter. Scalars keep their spelling (0755, yes, 1.0), empty ones are null. It is empty if
+	// there is no front matter.
 	Meta *value.Map
-	// Body is what follows the front matter, without white space around it; the
-	// whole text, untouched, where there is none.
+	// Body is the text after the front matter, without white space around it; the whole text, untouched, if there is
+	// none.
 	Body string
 	// BodyStart is the byte of the text at which Body begins.
 	BodyStart int
-	// Repaired is what was wrong with the front matter and read nevertheless.
+	// Repaired lists faults of the front matter that were repaired.
 	Repaired []wording.Text
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// FileName is the file that makes a directory a skill. Where it is not there, a file whose
-// name differs from it in case does.
+// FileName is the file that makes a directory a skill. If it is missing, a file whose name differs only in case
+// counts.
 const FileName = "SKILL.md"
 
 // Limits of a scan.
@@ -32,12 +32,11 @@ type Source struct {
 	Shown string
 }
 
-// Load is the SkillsLoader of the documents. It finds the skills of the sources: the
-// directories that hold a SKILL.md, and of a directory without one those below it, for example
-// writing/letters. They come in the order of the sources and, within one, of the code points of
-// their names. Of two skills of one name the first that can be
-// read counts. A source that does not exist is empty; everything else that cannot
-// be used is skipped with a warning. The error is that of ctx.
+// Load is the SkillsLoader of the documents. It finds the skills of the sources: the directories that hold a
+// SKILL.md, and for a directory without one its subdirectories that do, for example writing/letters. They come in
+// the order of the sources and, within one, of the code points of their names. Of two skills of one name the first
+// that can be read counts. A source that does not exist is empty; everything else that cannot be used is skipped
+// with a warning. The error is ctx's.
 func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, warnings []wording.Text, err error) {
 	l := &loader{host: host, taken: map[string]bool{}}
 	for _, source := range sources {
@@ -73,8 +72,8 @@ func (l *loader) loadSource(ctx context.Context, source Source) error {
 	return nil
 }
 
-// listNames returns the entries of a directory below that of a source that may be skills. left is how
-// many may be looked at yet.
+// listNames returns the entries of a directory below a source's that may be skills. left is the number that may
+// still be examined.
 func (l *loader) listNames(source Source, below string, left *int) (names []string) {
 	source.Dir, source.Shown = path.Join(source.Dir, below), path.Join(source.Shown, below)
 	entries, err := listDir(source)
@@ -98,8 +97,8 @@ func (l *loader) listNames(source Source, below string, left *int) (names []stri
 	return names
 }
 
-// loadNamed reads the skill of a directory below that of a source, and reports whether there is one,
-// usable or not. Of two skills of one name the first counts.
+// loadNamed reads the skill of a directory below a source's, and reports whether there is one, usable or not. Of
+// two skills of one name the first counts.
 func (l *loader) loadNamed(source Source, dir string) bool {
 	name := path.Base(dir)
 	if l.taken[name] {
@@ -120,8 +119,7 @@ func (l *loader) loadNamed(source Source, dir string) bool {
 	return s != nil || notes != nil
 }
 
-// listDir lists the directory of a source. What is not a directory is not opened: a pipe would be
-// waited for.
+// listDir lists the directory of a source. Other files are not opened: opening a pipe would block.
 func listDir(source Source) ([]fs.DirEntry, error) {
 	info, err := fs.Stat(source.FS, source.Dir)
 	if err != nil {
@@ -133,8 +131,8 @@ func listDir(source Source) ([]fs.DirEntry, error) {
 	return fs.ReadDir(source.FS, source.Dir)
 }
 
-// loadSkill reads the skill of a directory below that of the source; nil if it has none that can be
-// used, without warnings if it has none at all.
+// loadSkill reads the skill of a directory below the source's; nil if it has none that can be used, without
+// warnings if it has none at all.
 func loadSkill(host Host, source Source, name string) (*Skill, []wording.Text) {
 	base := skillFile(source, name)
 	file := path.Join(source.Dir, name, base)
@@ -173,7 +171,8 @@ func loadSkill(host Host, source Source, name string) (*Skill, []wording.Text) {
 	return s, warnings
 }
 
-// hiddenInName returns what of a directory's name is not seen, or steers a terminal. The model and people read such a name as another.
+// hiddenInName returns the characters of a directory's name that are invisible or control a terminal. The model
+// and people read such a name as another.
 func hiddenInName(name string) (what wording.Text, hidden bool) {
 	if r, hidden := value.InvisibleInName(name); hidden {
 		return wording.Say("the invisible character %U", r), true

@@ -14,9 +14,9 @@ import (
 
 // Skill is one skill that was found.
 type Skill struct {
-	// Name is that of the directory; the name in the front matter does not count.
+	// Name is the directory's; the name in the front matter does not count.
 	Name string
-	// Description is that of the front matter, or the name.
+	// Description is taken from the front matter, or is the name.
 	Description string
 	// Location is the path of the SKILL.md as it is shown to the model.
 	Location string
@@ -26,37 +26,36 @@ type Skill struct {
 	// no byte-order mark, and LF for CRLF and CR.
 	Content   string
 	BodyStart int
-	// Folder is the directory's path below that of its [Source], for example letters or writing/letters.
+	// Folder is the directory's path relative to its [Source], for example letters or writing/letters.
 	Folder string
-	// Dir is the directory of Location, which paths in Body start at; "" where there is no
-	// other file in it.
+	// Dir is the directory of Location, which paths in Body start at; "" if it has no other file.
 	Dir string
-	// AllowedTools are the names of the tools that the skill may be followed with; nil
-	// where it allows all.
+	// AllowedTools names the tools that may be used with the skill; nil if it allows all.
 	AllowedTools []string
 	// Always reports whether the body belongs into every prompt.
 	Always bool
 	// Hidden reports whether the model is not told of the skill: only people call it up.
 	Hidden bool
-	// Missing is what the machine lacks to use it: "CLI: gh", "CLI: curl or wget", "ENV: TOKEN", "OS: darwin".
+	// Missing lists the requirements that the machine lacks: "CLI: gh", "CLI: curl or wget", "ENV: TOKEN", "OS:
+	// darwin".
 	Missing []string
 }
 
 // Available reports whether everything that the skill needs is there.
 func (s *Skill) Available() bool { return len(s.Missing) == 0 }
 
-// Host answers what the machine has. The caller of [Load] makes it.
+// Host answers questions about the machine. The caller of [Load] makes it.
 type Host struct {
 	// OS is the operating system as Go names it; "" is this one.
 	OS string
 	// LookPath finds a program; the error is that there is none.
 	LookPath func(name string) (string, error)
-	// Getenv is the value of an environment variable, "" where it is not set.
+	// Getenv is the value of an environment variable, "" if it is not set.
 	Getenv func(name string) string
 }
 
-// Interpret makes a Skill of a file. The warnings are about what was repaired,
-// what departs from the standard, and what clients' metadata mean nothing.
+// Interpret makes a Skill of a file. The warnings are about repairs, departures from the standard, and clients'
+// metadata without a meaning.
 func Interpret(dir, location string, f File, host Host) (*Skill, []wording.Text) {
 	s := &Skill{
 		Name:        dir,
@@ -68,7 +67,7 @@ func Interpret(dir, location string, f File, host Host) (*Skill, []wording.Text)
 	s.AllowedTools = allowedTools(f.Meta)
 	warnings := f.Repaired
 	for _, p := range Validate(dir, f) {
-		// Clients add fields of their own; that is no fault of the skill.
+		// Clients add fields of their own; that is not a fault of the skill.
 		if p.Rule != UnknownField {
 			warnings = append(warnings, p.Message)
 		}
@@ -91,8 +90,8 @@ func (s *Skill) Instructions() string {
 	return "Base directory: " + s.Dir + "\n\n" + s.Body
 }
 
-// allowedTool is one of a list of tools apart by spaces or commas; in parentheses may be
-// what it is allowed to do, as in Bash(git add:*).
+// allowedTool is one of a list of tools apart by spaces or commas; parentheses may limit its use, as in Bash(git
+// add:*).
 var allowedTool = regexp.MustCompile(`[^\s,()]+(?:\([^)]*\))?`)
 
 // allowedTools returns the names in allowed-tools, a text or a list; nil without it.
@@ -111,19 +110,19 @@ func allowedTools(meta *value.Map) []string {
 	return names
 }
 
-// client is what a client's member of metadata asks for.
+// client is the requirements in a client's member of metadata.
 type client struct {
 	bins, env []string
 	// anyBins are programs of which one is enough; systems the operating systems that it works on.
 	anyBins, systems []string
 	// active is nanobot's always: the body belongs into every prompt.
 	active bool
-	// ungated is OpenClaw's always: what the skill requires is not checked.
+	// ungated is OpenClaw's always: the skill's requirements are not checked.
 	ungated bool
 }
 
-// clientNames are the members of metadata that say what a skill needs, the first of which counts:
-// those of nanobot, and of OpenClaw under its names so far.
+// clientNames are the members of metadata that have a skill's requirements, the first of which counts: nanobot's,
+// and OpenClaw's under all its names so far.
 func clientNames() []string { return []string{"nanobot", "openclaw", "clawdbot", "moltbot", "clawdis"} }
 
 // clientData reads the client's member of metadata. metadata may be a mapping or a string of JSON.

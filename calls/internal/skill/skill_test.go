@@ -201,7 +201,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestRequirements: what skills of OpenClaw need, under all its names, and of nanobot.
+// TestRequirements: the requirements of skills for OpenClaw, under all its names, and for nanobot.
 func TestRequirements(t *testing.T) {
 	host := skill.Host{
 		OS: "linux",
@@ -259,8 +259,8 @@ func TestFileOfAnyCase(t *testing.T) {
 	}
 }
 
-// TestInvisibleNames: a directory whose name reads as another is not loaded, and its name is
-// shown with what is hidden in it.
+// TestInvisibleNames: a directory whose name reads as another is not loaded, and its name is shown with its hidden
+// characters made visible.
 func TestInvisibleNames(t *testing.T) {
 	text := &fstest.MapFile{Data: []byte("---\nname: x\ndescription: y\n---\nbody\n")}
 	files := fstest.MapFS{

@@ -13,8 +13,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// row is a SKILL.md with what the reference library of the Agent Skills standard
-// and the newest nanobot make of it.
+// row is a SKILL.md with the results of the reference library of the Agent Skills standard and of the newest
+// nanobot.
 type row struct {
 	ID         string       `json:"id"`
 	Dir        string       `json:"dir"`
@@ -37,9 +37,8 @@ func stricter() map[string]bool {
 	}
 }
 
-// nanobotDeparts are rows where we do not read what nanobot reads: scalars keep
-// their spelling, an empty front matter is one, and text without a readable front
-// matter is whole.
+// nanobotDeparts are rows that we read otherwise than nanobot: scalars keep their spelling, an empty front matter
+// is one, and text without a readable front matter is whole.
 func nanobotDeparts() map[string]string {
 	return map[string]string{
 		"octal":             "0755 is text, not the number 493",
@@ -147,8 +146,8 @@ func checkRow(t *testing.T, r *row) {
 	}
 }
 
-// checkPrompt compares the catalog. The reference shows the name of the front
-// matter; the directory's name is what counts here.
+// checkPrompt compares the catalog. The reference shows the name of the front matter; here the directory's name
+// counts.
 func checkPrompt(t *testing.T, r *row, file skill.File) {
 	s, _ := skill.Interpret(r.Dir, "{{ROOT}}/"+r.Dir+"/"+r.File, file, emptyHost())
 	if hidden, _ := file.Meta.Get("disable-model-invocation"); !hidden.IsNull() {

@@ -1,6 +1,6 @@
-// Package transcript trims a dialogue to its newest turns: at most so many turns and so
-// many tokens at once. It is what the short-term memory of the calls input, context and
-// memory-recent has in common, and needs no store.
+// Package transcript trims a dialogue to its newest turns: at most so many turns and so many tokens at once. It is
+// shared by the short-term memory of the calls input, context and memory-recent, and needs no store. For example,
+// a limit of 2 turns keeps the last two questions with their answers.
 package transcript
 
 import (

@@ -59,7 +59,7 @@ func TestTrimmer(t *testing.T) {
 	}
 }
 
-// cost is what all utterances of a window cost.
+// cost is the total cost of the utterances of a window.
 func cost(w *transcript.Trimmer, counter interface{ Count(string) int }) (tokens int) {
 	for _, turn := range w.Turns() {
 		tokens += counter.Count(turn.Content)
@@ -143,7 +143,7 @@ func TestProperties(t *testing.T) {
 			}
 		}
 		got := w.Turns()
-		// What is left is the end of what was said, in order.
+		// The result is the end of the dialogue, in order.
 		tail := said[len(said)-len(got):]
 		for i, turn := range got {
 			if turn.Role != tail[i].Role || turn.Content != tail[i].Content && counter.Count(tail[i].Content) <= maxTokens {

@@ -1,9 +1,9 @@
 // Package pgdbtest has a Postgres server for tests.
 //
-// [NewURL] returns a database of its own for a test, on a server that the test binary shares:
-// a private one, made by initdb and gone with the binary, or that of the variable
-// SCHEDULER_TEST_POSTGRES_URL. Where there is neither the test is skipped, or fails if
-// REQUIRE_POSTGRES is set. [NewServer] returns a private server that a test may stop.
+// [NewURL] returns a database of its own for a test, on a server that the test binary shares: a private one, made
+// by initdb and gone with the binary, or the one at the variable SCHEDULER_TEST_POSTGRES_URL. If there is neither,
+// the test is skipped, or fails if REQUIRE_POSTGRES is set. [NewServer] returns a private server that a test may
+// stop.
 package pgdbtest
 
 import (
@@ -50,7 +50,7 @@ func Available() bool {
 	return err == nil
 }
 
-// skip skips a test that has no server, or fails it where one is required.
+// skip skips a test that has no server, or fails it if one is required.
 func skip(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv(variableRequired) != "" {

@@ -21,8 +21,8 @@ import (
 type Server struct {
 	programs *programs
 	dir      string
-	// reaper ends the server and deletes its folder when its standard input is closed, also
-	// where the test binary was killed.
+	// reaper ends the server and deletes its folder when its standard input is closed, even if the test binary was
+	// killed.
 	reaper io.WriteCloser
 }
 
@@ -131,7 +131,7 @@ func (s *Server) startReaper() error {
 	return err
 }
 
-// programs are those of a Postgres installation.
+// programs are the paths of the programs of a Postgres installation.
 type programs struct {
 	bin string
 	// as is the user that they run as; nil is the current one.

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package sqlitefiletest is for tests of programs that open SQLite files where nothing
-// may be written.
+// Package sqlitefiletest helps test programs that open SQLite files in a folder that they may not write to, for
+// example one of another user.
 package sqlitefiletest
 
 import (
@@ -21,7 +21,7 @@ type Stranger struct {
 	program string
 }
 
-// nobody is the user without rights.
+// nobody is the id of a user without rights.
 const nobody = 65534
 
 // NewStranger makes the directory, which goes with the test.
@@ -63,9 +63,8 @@ func (s *Stranger) Freeze(t testing.TB, from, name string, files ...string) (dir
 	return dir
 }
 
-// Run runs the test of that name with one more environment variable, NAME=VALUE, and
-// returns what it printed. A test that fails there fails here. Meanwhile nothing can be
-// made in Dir.
+// Run runs the test of that name with one more environment variable, NAME=VALUE, and returns what it printed. If
+// it fails, so does the calling test. Meanwhile no file can be created in Dir.
 func (s *Stranger) Run(t testing.TB, test, variable string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.program, "-test.run=^"+test+"$")
