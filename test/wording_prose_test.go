@@ -19,6 +19,7 @@ var englishFiles = map[string]string{
 	"calls/builtin/variables.go":               "the reference is in English",
 	"calls/internal/date/":                     "words of dates that texts have",
 	"calls/input/examples.go":                  "the reference is in English",
+	"calls/memory/facts/":                      "words of texts and questions; its tables are files of the program",
 	"calls/memory/rank/":                       "words of texts and questions",
 	"calls/schema/utterance.go":                "words that answers have",
 	"cmd/scheduler/chinesehelp/translate.go":   "the help of commands, with its Chinese beside it",

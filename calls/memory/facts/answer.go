@@ -34,7 +34,10 @@ func (q *Question) Wanted(aliases []Alias) (subjects, attributes []string) {
 		}
 	}
 	slices.Sort(subjects)
-	attributes = append(slices.Clone(q.Attributes), LinkOf)
+	attributes = append(slices.Clone(q.Attributes), LinkOf, Ending)
+	if slices.Contains(q.Attributes, Noun) {
+		attributes = append(attributes, Amount)
+	}
 	for _, other := range related[firstOf(q.Attributes)] {
 		attributes = append(attributes, other)
 	}
@@ -62,22 +65,40 @@ func (q *Question) Answer(list []Fact, aliases []Alias, now time.Time) Answer {
 		if len(own) == 0 {
 			continue
 		}
-		for _, attribute := range q.Attributes {
-			if a := q.answerOf(attribute, own, aliases, now); !a.IsEmpty() {
-				return a
-			}
+		if a := q.newestAnswer(own, aliases, now); !a.IsEmpty() {
+			return a
 		}
 	}
 	return Answer{}
+}
+
+// newestAnswer returns the answer that began last of those of the attributes. The others no longer hold if it is an end.
+func (q *Question) newestAnswer(own []Fact, aliases []Alias, now time.Time) (best Answer) {
+	for _, attribute := range q.Attributes {
+		a := q.answerOf(attribute, own, aliases, now)
+		if a.IsEmpty() {
+			continue
+		}
+		if best.IsEmpty() || a.Lead[0].From.After(best.Lead[0].From) {
+			if a.Lead[0].Attribute == Ending {
+				a.Superseded = append(a.Superseded, best.Lead...)
+			}
+			best = a
+		}
+	}
+	return best
 }
 
 // answerOf answers from the facts of one subject and attribute.
 func (q *Question) answerOf(attribute string, own []Fact, aliases []Alias, now time.Time) Answer {
 	var of, rest []Fact
 	for _, f := range own {
-		isLink := f.Attribute == LinkOf
+		isLink := f.Attribute == LinkOf || f.Attribute == Ending && attribute != Ending
 		switch {
 		case isLink, f.Attribute == attribute && (f.Topic == "" || q.meets(&f)):
+			of = append(of, f)
+		case attribute == Noun && f.Attribute == Amount && q.isNearly(&f):
+			f.Attribute = Noun
 			of = append(of, f)
 		default:
 			rest = append(rest, f)
@@ -85,7 +106,7 @@ func (q *Question) answerOf(attribute string, own []Fact, aliases []Alias, now t
 	}
 	of = q.dropLesserTopics(of)
 	for i := range of { // of one timeline: the topics differ by words that the question does not have
-		if of[i].Attribute == attribute && of[i].Topic != "" {
+		if of[i].Attribute == attribute && len(q.Topic) > 0 && !isMany(attribute) {
 			of[i].Topic = strings.Join(q.Topic, topicSep)
 		}
 	}
@@ -120,6 +141,12 @@ func newerOf(line *Timeline, rest []Fact, now time.Time) (newest *Fact) {
 		}
 	}
 	return newest
+}
+
+// isNearly reports whether an amount is one of the noun that is asked for: its clause has few other words.
+func (q *Question) isNearly(f *Fact) bool {
+	stems := strings.Split(f.Topic, topicSep)
+	return q.meets(f) && len(stems) <= len(q.Topic)+2
 }
 
 // meets reports whether a fact is of the topic of a question.
@@ -165,7 +192,9 @@ func (q *Question) dropLesserTopics(of []Fact) []Fact {
 	if len(q.Topic) < 2 {
 		return of
 	}
-	full := slices.ContainsFunc(of, func(f Fact) bool { return len(strings.Split(f.Topic, topicSep)) >= len(q.Topic) })
+	full := slices.ContainsFunc(of, func(f Fact) bool {
+		return f.Attribute != LinkOf && f.Attribute != Ending && len(strings.Split(f.Topic, topicSep)) >= len(q.Topic)
+	})
 	if full {
 		return of
 	}
@@ -186,7 +215,29 @@ func (q *Question) choose(line *Timeline, now time.Time) Answer {
 		}
 		return a
 	}
-	return line.present()
+	a := line.present()
+	if line.Many && len(q.Topic) > 0 {
+		a = q.narrow(line, a)
+	}
+	return a
+}
+
+// narrow keeps the values that a question such as "do I have a dog" names, or the end of them.
+func (q *Question) narrow(line *Timeline, a Answer) Answer {
+	topic := strings.Join(q.Topic, " ")
+	var ended []Judged
+	isOther := func(j Judged) bool { return !mentions(j.Value, topic) && !strings.Contains(j.Value, topic) }
+	for _, j := range a.Superseded {
+		if !isOther(j) && j.Next != nil && j.Next.Kind == End {
+			ended = append(ended, Judged{Fact: *j.Next, Standing: Ended})
+		}
+	}
+	a.Lead = slices.DeleteFunc(a.Lead, isOther)
+	if len(a.Lead) == 0 {
+		a.Lead = ended
+	}
+	a.Many = false
+	return a
 }
 
 // present returns what holds, the newest first, and what no longer does.

@@ -14,8 +14,8 @@ func (e *extractor) readChinese(c *clause) {
 	c.aux.past = c.table.find("past", text) != nil
 	c.aux.copula = true
 	switch {
-	case e.takeChinese(c, "self", text):
 	case e.takeChineseRelation(c, text):
+	case e.takeChinese(c, "self", text):
 	case c.table.find("noself", text) != nil:
 		e.subject = "-"
 	case e.subject != "" && e.subject != "-":

@@ -108,7 +108,11 @@ func (s *source) splitClauses(of Span, t *table) (out []Span) {
 			continue
 		}
 		mark := strings.TrimSpace(text[m[0]:m[1]])
-		if t.spaced && unicode.IsLetter(rune(mark[0])) && !t.beginsClause(text[m[1]:], text[start:m[0]]) {
+		isWord := unicode.IsLetter(rune(mark[0])) || mark == ":"
+		if t.spaced && isWord && !t.beginsClause(text[m[1]:], text[start:m[0]]) {
+			continue
+		}
+		if t.find("nosplit", text[start:m[0]]) != nil {
 			continue
 		}
 		cut(m[0], m[1])

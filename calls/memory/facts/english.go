@@ -122,11 +122,15 @@ func (e *extractor) readAuxiliaries(c *clause) {
 			break
 		}
 		word := strings.ReplaceAll(strings.TrimSpace(text[:m[1]]), "’", "'")
+		next, _, _ := strings.Cut(strings.TrimSpace(text[m[1]:]), " ")
+		if c.table.find("have", word) != nil && (startsWithDeterminer(next) || c.table.sets["number"][next]) {
+			break // to own
+		}
 		c.aux.note(word)
 		c.tail.Start += m[1]
 	}
-	if c.table.find("nolonger", e.source.lower[c.body.Start:c.body.End]) != nil {
-		c.aux.ended = c.aux.negated || c.table.find("nolonger", e.source.lower[c.body.Start:c.tail.Start]) != nil
+	if c.aux.negated && c.table.find("nolonger", e.source.lower[c.body.Start:c.body.End]) != nil {
+		c.aux.ended = true
 	}
 }
 

@@ -62,6 +62,7 @@ type extractor struct {
 	isUtterance bool
 	subject     string // that of the clause before, for clauses without one
 	named       string // the person that he or she means
+	noun        Span   // of which the clause before says that it is another now
 	out         Reading
 }
 
@@ -79,18 +80,19 @@ type clause struct {
 type auxiliaries struct{ copula, negated, past, perfect, future, ended bool }
 
 func (e *extractor) readSentence(s *sentence, language *table) {
-	e.subject, e.named = "", ""
+	e.subject, e.named, e.noun = "", "", Span{}
 	text := e.source.lower
+	e.readFix(s.span, language)
 	for _, span := range s.clauses {
 		if language.find("modal", text[span.Start:span.End]) != nil {
 			return
 		}
 		c := &clause{span: span, table: language}
+		e.readCue(c)
 		c.body = e.trim(e.strip(span, language))
-		if c.body.Start >= c.body.End {
+		if c.body.Start >= c.body.End || e.readCarried(c) {
 			continue
 		}
-		e.readCue(c)
 		if language.spaced {
 			e.readEnglish(c)
 		} else {
@@ -135,6 +137,50 @@ func (e *extractor) readCue(c *clause) {
 		at := c.span.Start + cue[1]
 		e.add(c, &Fact{Subject: e.speaker, Attribute: LinkOf, Kind: Correction}, Span{at + old[0], at + old[1]})
 	}
+}
+
+// readFix reads a sentence that corrects a value which it names: 43, not 42.
+func (e *extractor) readFix(of Span, t *table) {
+	if !e.isUtterance {
+		return
+	}
+	text := e.source.lower[of.Start:of.End]
+	for _, p := range t.fixes {
+		m := p.FindStringSubmatchIndex(text)
+		if m == nil {
+			continue
+		}
+		v, _ := groupOf(p, m, "v")
+		o, hasOld := groupOf(p, m, "o")
+		if !hasOld || v.Start >= v.End {
+			continue
+		}
+		c := &clause{span: of, table: t}
+		old := strings.TrimSpace(e.source.raw[of.Start+o.Start : of.Start+o.End])
+		e.add(c, &Fact{Subject: e.speaker, Attribute: LinkOf, Kind: Correction, Old: old}, Span{of.Start + v.Start, of.Start + v.End})
+		return
+	}
+}
+
+// readCarried reads the value in a clause whose noun is in the one before: "we changed internet providers, it's
+// Vodafone now". It reports whether there is one.
+func (e *extractor) readCarried(c *clause) bool {
+	text := e.source.lower[c.body.Start:c.body.End]
+	carry, carried := c.table.patterns["carry"], c.table.patterns["carried"]
+	if e.noun.End > 0 && e.isUtterance {
+		if m := carried.FindStringSubmatchIndex(text); m != nil {
+			v, _ := groupOf(carried, m, "v")
+			f := &Fact{Attribute: Noun, Kind: Change}
+			at := e.cutValue(Span{c.body.Start + v.Start, c.body.Start + v.End}, c.table)
+			return e.setTopic(f, c, e.noun, at) && e.add(c, f, at)
+		}
+	}
+	e.noun = Span{}
+	if m := carry.FindStringSubmatchIndex(text); m != nil {
+		n, _ := groupOf(carry, m, "n")
+		e.noun = Span{c.body.Start + n.Start, c.body.Start + n.End}
+	}
+	return false
 }
 
 // add notes a fact, if its bounds are kept, and reports whether it has.
@@ -202,6 +248,9 @@ func (e *extractor) applyRules(c *clause) (found bool) {
 		if seen[r.attribute] || isOther {
 			continue
 		}
+		if r.attribute == Noun && !c.table.spaced && (c.aux.ended || c.table.find("ending", e.source.lower[c.body.Start:c.body.End]) != nil) {
+			continue
+		}
 		of := c.tail
 		if r.wholeClause {
 			of = c.body
@@ -254,6 +303,9 @@ func (e *extractor) applyRule(c *clause, r *rule, of Span) bool {
 		return false
 	}
 	f := &Fact{Subject: c.subject, Attribute: r.attribute, Kind: r.kind}
+	if r.wholeClause {
+		f.Subject = e.speaker
+	}
 	if old, ok := group("o"); ok {
 		f.Old = e.source.raw[old.Start:old.End]
 	}
@@ -299,15 +351,25 @@ func (e *extractor) setTopic(f *Fact, c *clause, noun, value Span) bool {
 	f.Topic = topic
 	if attribute, ok := c.table.attributeOf(topic); ok {
 		f.Attribute, f.Topic = attribute, ""
+		if checks := c.table.valid[attribute]; len(checks) > 0 {
+			return checks[0] == "*" || e.isWanted(value, checks)
+		}
 	}
 	isNamed := e.isOf(value, "num") || e.isOf(value, "name") || startsWithDeterminer(lastWord(e.source.lower[:value.Start]))
-	return isNamed || !c.table.spaced || c.table.takesWords(topic)
+	return isNamed || !c.table.spaced || c.table.takesWords(text)
 }
 
 // topicOf returns the topic of a noun phrase; "" for one that is no topic.
 func (t *table) topicOf(noun string) string {
 	if !t.spaced {
 		noun = strings.Trim(noun, " 的")
+		for _, end := range []string{"时间", "日期"} {
+			noun = strings.TrimSuffix(noun, end)
+		}
+		n := utf8.RuneCountInString(noun)
+		if n < 2 || n > 12 || t.find("badnoun", noun) != nil {
+			return ""
+		}
 		if same, ok := t.synonyms[noun]; ok {
 			return same
 		}
@@ -327,8 +389,8 @@ func (t *table) attributeOf(topic string) (string, bool) {
 }
 
 // takesWords reports whether a plain word may be the value of a noun, as of a favourite colour.
-func (t *table) takesWords(topic string) bool {
-	for s := range strings.SplitSeq(topic, topicSep) {
+func (t *table) takesWords(noun string) bool {
+	for _, s := range t.stems(noun) {
 		if t.sets["wordnoun"][s] {
 			return true
 		}

@@ -46,7 +46,7 @@ const maxQuestion = 300
 // anything else, or for more: facts answer only where the words of the attribute, the subject and at most one other
 // word are the whole question.
 func ReadQuestion(text string, now time.Time) (q *Question, ok bool) {
-	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
+	text = lastQuestion(strings.TrimSpace(strings.ToValidUTF8(text, "")))
 	if text == "" || len(text) > maxQuestion {
 		return nil, false
 	}
@@ -56,26 +56,34 @@ func ReadQuestion(text string, now time.Time) (q *Question, ok bool) {
 	return readEnglishQuestion(text, now)
 }
 
+// sentenceEnd ends a sentence of a question, or what is said before it.
+var sentenceEnd = value.CompileLater(`[.!。！\n]\s+|[!。！]|[:：]\s|[?？]`)
+
+// lastQuestion returns the last sentence with a question mark; the text if there is none.
+func lastQuestion(text string) string {
+	last, start := text, 0
+	for _, m := range sentenceEnd().FindAllStringIndex(text, -1) {
+		if strings.ContainsAny(text[m[0]:m[1]], "?？") && strings.TrimSpace(text[start:m[0]]) != "" {
+			last = strings.TrimSpace(text[start:m[1]])
+		}
+		start = m[1]
+	}
+	return last
+}
+
 // readMode reads the time that a question asks for. rest is the question without it.
 func (q *Question) readMode(text string, now time.Time, t *table) (rest string, ok bool) {
 	q.Mode = Now
 	rest = text
 	if m := t.patterns["before"].FindStringSubmatchIndex(foldASCII(text)); m != nil {
-		q.Mode = Before
-		v := slices.IndexFunc(t.patterns["before"].SubexpNames(), func(n string) bool { return n == "v" })
-		for i, name := range t.patterns["before"].SubexpNames() {
-			if name == "v" && m[2*i] >= 0 {
-				v = i
-			}
+		v, _ := groupOf(t.patterns["before"], m, "v")
+		n, _ := groupOf(t.patterns["before"], m, "n")
+		periods, _ := date.FindPeriods(text[v.Start:v.End], now)
+		isTime := len(periods) > 0 && t.spaced
+		if !isTime {
+			q.Mode, q.Value = Before, text[v.Start:v.End]
+			return text[:m[0]] + text[n.Start:n.End] + " " + text[m[1]:], true
 		}
-		if m[2*v] < 0 {
-			return "", false
-		}
-		q.Value = text[m[2*v]:m[2*v+1]]
-		if periods, _ := date.FindPeriods(q.Value, now); len(periods) == 0 {
-			return text[:m[0]] + " " + text[m[1]:], true
-		}
-		q.Value = ""
 	}
 	q.Mode = Now
 	lower := foldASCII(text)
@@ -114,10 +122,11 @@ func readEnglishQuestion(text string, now time.Time) (*Question, bool) {
 	rest, relation := q.readEnglishSubject(rest, lower, t)
 	q.YesNo = t.find("yesno", strings.TrimLeft(foldASCII(text), " ")) != nil
 	words := questionStems(foldASCII(rest), t)
+	if relation != "" && !slices.ContainsFunc(words, func(w string) bool { return !t.sets["wh"][w] }) {
+		words, relation = append(words, stemsOf(strings.TrimPrefix(relation, "my "))...), "" // who is my flatmate
+		q.Subjects = []string{Self}
+	}
 	if q.matchAsk(words, t) {
-		if relation != "" {
-			q.Subjects = []string{relation}
-		}
 		return q, true
 	}
 	var topic []string
@@ -126,12 +135,12 @@ func readEnglishQuestion(text string, now time.Time) (*Question, bool) {
 		switch {
 		case w == "many" || w == "much" || w == "often" || w == "long" || w == "far":
 			counts = true
-		case t.sets["wh"][w]:
+		case t.sets["wh"][w] || t.sets["adjective"][w]:
 		default:
 			topic = append(topic, w)
 		}
 	}
-	q.Topic = topic
+	q.Topic = dropVerbs(topic, t)
 	if len(topic) == 0 || len(topic) > 4 {
 		return nil, false
 	}
@@ -144,6 +153,15 @@ func readEnglishQuestion(text string, now time.Time) (*Question, bool) {
 	return q.askTopic(words, counts, t)
 }
 
+// dropVerbs drops verbs that say little, such as play and use, if other words are left.
+func dropVerbs(topic []string, t *table) []string {
+	rest := slices.DeleteFunc(slices.Clone(topic), func(w string) bool { return t.sets["qverb"][w] })
+	if len(rest) == 0 {
+		return topic
+	}
+	return rest
+}
+
 // askTopic makes a question for a noun, an amount or an ending.
 func (q *Question) askTopic(words []string, counts bool, t *table) (*Question, bool) {
 	hasWh := slices.ContainsFunc(words, func(w string) bool { return t.sets["wh"][w] })
@@ -152,6 +170,9 @@ func (q *Question) askTopic(words []string, counts bool, t *table) (*Question, b
 		q.Attributes = []string{Amount, Noun, Ending}
 	case q.YesNo:
 		q.Attributes = []string{Ending}
+		if t.hasWordOf("animal", strings.Join(q.Topic, " ")) {
+			q.Attributes = []string{"pet", Ending}
+		}
 	case hasWh:
 		q.Attributes = []string{Noun}
 		if a, ok := t.attributeOf(strings.Join(q.Topic, topicSep)); ok {
@@ -218,6 +239,9 @@ func (q *Question) matchAsk(words []string, t *table) bool {
 		a := &t.asks[i]
 		has := true
 		bag := a.bag()
+		if len(bag) == 0 {
+			continue
+		}
 		for _, w := range bag {
 			if !slices.Contains(words, w) {
 				has = false
@@ -261,9 +285,7 @@ func readChineseQuestion(text string, now time.Time) (*Question, bool) {
 	isBare := false
 	switch m := t.find("qself", rest); {
 	case t.find("qrelation", rest) != nil:
-		m = t.find("qrelation", rest)
-		q.Subjects = []string{strings.Replace(rest[m[0]:m[1]], "我的", "我", 1)}
-		rest = rest[:m[0]] + rest[m[1]:]
+		rest = q.readChineseRelation(rest, t)
 	case m != nil:
 		q.Subjects = []string{Self}
 		rest = t.patterns["qself"].ReplaceAllString(rest, "")
@@ -277,6 +299,25 @@ func readChineseQuestion(text string, now time.Time) (*Question, bool) {
 		return q, true
 	}
 	return q.askChineseTopic(rest, t, false)
+}
+
+// readChineseRelation reads a subject such as 我朋友 or 我朋友阿杰, and returns the question without it. Where nothing else is
+// asked, as in 我女朋友是谁, the relation itself is.
+func (q *Question) readChineseRelation(text string, t *table) (rest string) {
+	m := t.find("qrelation", text)
+	q.Subjects = []string{strings.Replace(text[m[0]:m[1]], "我的", "我", 1)}
+	rest = text[m[1]:]
+	c := clause{table: t}
+	if n := c.nameBefore(rest); n > 0 {
+		q.Subjects = []string{rest[:n]}
+		rest = rest[n:]
+	}
+	left := t.patterns["qfiller"].ReplaceAllString(t.patterns["wh"].ReplaceAllString(rest, ""), "")
+	if left == "" {
+		q.Subjects = []string{Self}
+		return t.patterns["qself"].ReplaceAllString(text, "")
+	}
+	return strings.TrimPrefix(rest, "的")
 }
 
 // readBare reads a Chinese question without 我: of a name at its beginning, or of a noun.
@@ -296,18 +337,19 @@ func (q *Question) readBare(rest string, t *table) (*Question, bool) {
 
 // matchChineseAsk finds the attribute whose pattern matches a question but for so many characters.
 func (q *Question) matchChineseAsk(rest string, t *table, others int) bool {
+	best := others + 1
 	for _, a := range t.asks {
 		m := a.pattern().FindStringIndex(rest)
-		if m == nil {
+		if m == nil || m[0] == m[1] {
 			continue
 		}
-		left := t.patterns["qfiller"].ReplaceAllString(rest[:m[0]]+rest[m[1]:], "")
-		if utf8.RuneCountInString(left) <= others {
-			q.Attributes = []string{a.attribute}
-			return true
+		left := t.patterns["wh"].ReplaceAllString(rest[:m[0]]+" "+rest[m[1]:], "")
+		left = strings.TrimSpace(t.patterns["qfiller"].ReplaceAllString(left, ""))
+		if n := utf8.RuneCountInString(left); n < best {
+			q.Attributes, best = []string{a.attribute}, n
 		}
 	}
-	return false
+	return best <= others
 }
 
 // askChineseTopic makes a question for a noun, an amount or an ending of what is left of it.
@@ -316,6 +358,14 @@ func (q *Question) askChineseTopic(rest string, t *table, isBare bool) (*Questio
 	counts := t.find("count", rest) != nil
 	topic := t.patterns["wh"].ReplaceAllString(rest, "")
 	topic = strings.Trim(t.patterns["qfiller"].ReplaceAllString(topic, ""), "的")
+	if q.YesNo {
+		if short := t.patterns["qverb"].ReplaceAllString(topic, ""); short != "" {
+			topic = short
+		}
+	}
+	for _, end := range []string{"时间", "日期"} {
+		topic = strings.TrimSuffix(topic, end)
+	}
 	if n := utf8.RuneCountInString(topic); n < 1 || n > 10 {
 		return nil, false
 	}
@@ -328,6 +378,9 @@ func (q *Question) askChineseTopic(rest string, t *table, isBare bool) (*Questio
 		q.Attributes = []string{Noun, Amount}
 	case q.YesNo && !isBare:
 		q.Attributes = []string{Ending}
+		if t.hasWordOf("animal", topic) {
+			q.Attributes = []string{"pet", Ending}
+		}
 	case hasWh:
 		q.Attributes = []string{Noun}
 		if a, ok := t.attributeOf(topic); ok {

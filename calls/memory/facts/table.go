@@ -23,6 +23,8 @@ var tables embed.FS
 //	state|change|... PATTERN    a clause that states it; the first set has the words without which it is not tried.
 //	                            state= follows a form of to be, and state! a negation
 //	ask PATTERN                 a question for it
+//	valid CHECKS                the values that its nouns may have; * for all
+//	fix PATTERN                 a sentence that corrects <o> to <v>
 //	topic WORDS                 nouns whose facts and questions are of this attribute
 //
 // In a pattern, <v> is the value, <v:A|B> one with a word of set A or B ("name" is a capital and "num"
@@ -35,6 +37,8 @@ type table struct {
 	many     map[string]bool
 	nouns    map[string]string // as the file has them, to their attribute
 	topics   func() map[string]string
+	valid    map[string][]string // the checks of the values that nouns of an attribute may have
+	fixes    []*regexp.Regexp    // how a text corrects another: <v>, not <o>
 	rules    []*rule
 	byWord   map[string][]int // the rules with a trigger
 	always   []int            // the rules without one
@@ -89,7 +93,7 @@ var ruleKinds = []string{"state", "change", "end", "past", "correction"}
 func readTable(text string, spaced bool) (*table, error) {
 	t := &table{
 		sets: map[string]map[string]bool{}, lists: map[string][]string{}, synonyms: map[string]string{}, patterns: map[string]*regexp.Regexp{},
-		many: map[string]bool{}, nouns: map[string]string{}, byWord: map[string][]int{}, spaced: spaced,
+		many: map[string]bool{}, nouns: map[string]string{}, valid: map[string][]string{}, byWord: map[string][]int{}, spaced: spaced,
 	}
 	t.topics = sync.OnceValue(func() map[string]string {
 		m := map[string]string{}
@@ -117,6 +121,14 @@ func readTable(text string, spaced bool) (*table, error) {
 			name, number, _ := strings.Cut(rest, " ")
 			attribute = name
 			t.many[name] = number == "many"
+		case key == "valid":
+			t.valid[attribute] = strings.Fields(rest)
+		case key == "fix":
+			p, err := regexp.Compile(t.expand(rest))
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", n+1, err)
+			}
+			t.fixes = append(t.fixes, p)
 		case key == "ask":
 			t.addAsk(attribute, rest)
 		case key == "topic":
@@ -194,6 +206,8 @@ func (t *table) expand(pattern string) string {
 func (t *table) addRule(attribute, key, pattern string) error {
 	r := &rule{attribute: attribute, kind: Kind(strings.TrimRight(key, "=!")), copula: strings.HasSuffix(key, "="), negated: strings.HasSuffix(key, "!")}
 	pattern, r.wholeClause = strings.CutPrefix(pattern, "~")
+	const group = "(?P<" // of the pattern itself: <v> in it is no mark
+	pattern = strings.ReplaceAll(pattern, group, "\x00")
 	number := len(t.rules)
 	t.rules = append(t.rules, r)
 	if m := setMark.FindStringSubmatch(pattern); m != nil {
@@ -219,7 +233,7 @@ func (t *table) addRule(attribute, key, pattern string) error {
 			return fmt.Errorf("no set %q", name)
 		}
 	}
-	text := valueMark.ReplaceAllString(t.expand(pattern), `(?P<$1>.+?)`)
+	text := strings.ReplaceAll(valueMark.ReplaceAllString(t.expand(pattern), `(?P<$1>.+?)`), "\x00", group)
 	if !strings.HasSuffix(text, "$") {
 		text += `(?:$|[，。！？；,;!?])`
 	}
@@ -235,7 +249,7 @@ func (t *table) addRule(attribute, key, pattern string) error {
 func (t *table) addAsk(attribute, rest string) {
 	if t.spaced {
 		for words := range strings.SplitSeq(rest, ";") {
-			t.asks = append(t.asks, ask{attribute: attribute, bag: sync.OnceValue(func() []string { return questionStems(words, t) })})
+			t.asks = append(t.asks, ask{attribute: attribute, bag: sync.OnceValue(func() []string { return bagOf(words, t) })})
 		}
 		return
 	}
@@ -250,4 +264,24 @@ func (t *table) find(name, text string) []int {
 		return nil
 	}
 	return p.FindStringIndex(text)
+}
+
+// bagOf returns the stems of words; nil for words of which only such as "what" are left.
+func bagOf(words string, t *table) []string {
+	bag := questionStems(words, t)
+	for _, w := range bag {
+		if !t.sets["wh"][w] {
+			return bag
+		}
+	}
+	return nil
+}
+
+// groupOf returns the part of a text that a named group matched.
+func groupOf(p *regexp.Regexp, m []int, name string) (Span, bool) {
+	i := p.SubexpIndex(name)
+	if i < 0 || m[2*i] < 0 {
+		return Span{}, false
+	}
+	return Span{m[2*i], m[2*i+1]}, true
 }

@@ -49,8 +49,10 @@ func Timelines(list []Fact, aliases []Alias, now time.Time) []Timeline {
 			continue
 		}
 		f.Subject = names.resolve(f.Subject)
-		if f.Attribute == LinkOf {
+		if f.Attribute == LinkOf || f.Attribute == Ending {
 			links = append(links, f)
+		}
+		if f.Attribute == LinkOf {
 			continue
 		}
 		key := [3]string{f.Subject, f.Attribute, f.Topic}
@@ -74,7 +76,7 @@ func newTimeline(key [3]string, group, links []Fact) Timeline {
 		group = group[len(group)-MaxTimeline:]
 	}
 	group = onePerMemory(group, t.Many)
-	if !t.Many {
+	if !t.Many && t.Attribute != Ending {
 		group = joinLinks(group, links)
 	}
 	for _, f := range group {
@@ -159,7 +161,10 @@ func (f *Fact) follows(earlier *Fact) bool {
 	if f.Kind == Correction && after > correctionWithin {
 		return false
 	}
-	return f.Old != "" && len(earlier.Value) >= 3 && mentions(f.Old, earlier.Value)
+	if f.Attribute == Ending {
+		return earlier.Attribute != Amount && mentions(f.Value, earlier.Value)
+	}
+	return f.Old != "" && (mentions(f.Old, earlier.Value) || mentions(earlier.Value, f.Old))
 }
 
 // judgeSingle judges the facts of an attribute that has one value at a time.
@@ -230,7 +235,7 @@ func (t *Timeline) judgeMany() {
 			j.Standing = Ended
 			for k := range i {
 				f := &t.Facts[k]
-				if f.Standing == Current && mentions(j.Value+" "+j.Old, f.Value) {
+				if f.Standing == Current && (mentions(j.Value, f.Value) || mentions(f.Value, j.Value)) {
 					f.Standing, f.Until, f.Next = Until, j.From, &j.Fact
 				}
 			}
