@@ -53,8 +53,8 @@ func Of(x any) (Value, error) {
 	return encodeValue(reflect.ValueOf(x), 0)
 }
 
-// placed is an error with the JSON pointer of the place where it happened. The
-// pointer is put together on the way out, so that what works pays nothing for it.
+// placed is an error with the JSON pointer of its place. The pointer is built while the error returns, so that
+// success costs nothing extra.
 type placed struct {
 	pointer string
 	err     error
@@ -63,8 +63,8 @@ type placed struct {
 func (p *placed) Error() string { return p.pointer + ": " + p.err.Error() }
 func (p *placed) Unwrap() error { return p.err }
 
-// SplitError splits an error of [Of] or [Decode] into the place, as a JSON pointer, and
-// what is wrong there. The pointer is "" where the whole value is wrong.
+// SplitError splits an error of [Of] or [Decode] into the place, as a JSON pointer, and the fault there. The
+// pointer is "" if the whole value is wrong.
 func SplitError(err error) (pointer string, cause error) {
 	var p *placed
 	if errors.As(err, &p) {
@@ -169,7 +169,7 @@ func encodeOwn(rv reflect.Value) (v Value, done bool, err error) {
 	return v, true, err
 }
 
-// empty is what every struct without fields becomes.
+// empty is the value of every struct without fields.
 var empty = OfMap(nil)
 
 func encodeStruct(rv reflect.Value, depth int) (Value, error) {

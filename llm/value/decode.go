@@ -242,9 +242,8 @@ type field struct {
 
 var fieldCache sync.Map // reflect.Type -> []field
 
-// fieldsOf lists the exported fields of a struct by their json names, those of
-// embedded structs in their place. Where two have one name the less embedded
-// counts.
+// fieldsOf lists the exported fields of a struct by their json names, replacing embedded structs by their fields.
+// If two have one name, the less embedded counts.
 func fieldsOf(t reflect.Type) []field {
 	if t.NumField() == 0 {
 		return nil

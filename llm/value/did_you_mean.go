@@ -43,8 +43,8 @@ func ListNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// DidYouMeanOrList returns [DidYouMean] where one of keys is near, or else lists them. It returns "" if keys
-// is empty.
+// DidYouMeanOrList returns [DidYouMean] if one of keys is near, or else lists them. It returns "" if keys is
+// empty.
 func DidYouMeanOrList(key string, keys []string) string {
 	if near := DidYouMean(key, keys); near != "" || len(keys) == 0 {
 		return near

@@ -6,8 +6,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Duration is a time.Duration of zero or more that JSON and YAML write as text: 30s,
-// 5m. A settings struct has it where a user says how long something may take.
+// Duration is a time.Duration of zero or more that JSON and YAML write as text: 30s, 5m. A settings struct uses it
+// for a time limit that a user sets.
 type Duration time.Duration
 
 // UnmarshalText reads 30s, 500ms or 1h30m; 0 needs no unit.

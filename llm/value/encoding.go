@@ -5,9 +5,9 @@ import "bytes"
 // maxGuessed bounds the bytes that a guess looks at.
 const maxGuessed = 64 << 10
 
-// guessEncoding names the encoding that a text which is not UTF-8 probably has; "" for bytes that
-// look like none, for example those of a picture. A short text is a guess: two Chinese characters
-// of GBK are also four letters of Windows-1252.
+// guessEncoding names the encoding that a text which is not UTF-8 probably has; "" for bytes that look like none,
+// for example the bytes of a picture. A short text is a guess: two Chinese characters of GBK are also four letters
+// of Windows-1252.
 func guessEncoding(data []byte) string {
 	data = data[:min(len(data), maxGuessed)]
 	switch {

@@ -8,18 +8,17 @@ import (
 // ByteRange is the bytes of a text from Start up to End.
 type ByteRange struct{ Start, End int }
 
-// hidden is a text or a number that is secret, or of which parts are. Everything that
-// reads a [Value] sees what is in it; [Value.Masked] shows what may be shown.
+// hidden is a text or a number that is secret, or of which parts are. Code that reads a [Value] sees its content;
+// [Value.Masked] shows only the public part.
 type hidden struct {
 	v      any         // a string, int64, float64 or raw
-	ranges []ByteRange // of a text: what is secret, in order and apart; nil for all of it
+	ranges []ByteRange // of a text: the secret parts, in order and apart; nil for all of it
 }
 
-// OfSecret returns the text or number v as a secret; of a text, the given ranges of it,
-// which are in order and do not overlap, or all of it where none are given. The mark goes
-// wherever the Value goes, and is lost with it: in a Go string, in JSON. Values of other
-// kinds are returned as they are: what is true, false or null tells nothing of a secret
-// that it was computed from, and a list or an object is as secret as its members.
+// OfSecret returns the text or number v as a secret; of a text, the given ranges of it, which are in order and do
+// not overlap, or all of it if none are given. The mark goes wherever the Value goes, and is lost with it: in a Go
+// string, in JSON. Values of other kinds are returned unchanged: true, false or null reveals nothing about a
+// secret from which it was computed, and a list or an object is as secret as its members.
 func OfSecret(v Value, ranges ...ByteRange) Value {
 	switch inner := v.unhide(); x := inner.v.(type) {
 	case string:
@@ -41,8 +40,8 @@ func (v Value) unhide() Value {
 	return v
 }
 
-// SecretParts returns which bytes of a text, or of the JSON text of a number, are secret:
-// none where v is not marked as a secret. They must not be changed.
+// SecretParts returns which bytes of a text, or of the JSON text of a number, are secret: none if v is not marked
+// as a secret. They must not be changed.
 func (v Value) SecretParts() []ByteRange {
 	h, ok := v.v.(*hidden)
 	if !ok {
@@ -61,10 +60,9 @@ const (
 	short = 4
 )
 
-// EachSecret visits the secret texts in v: of texts the parts that are secret, and each
-// stretch of such parts with but a few bytes between them where one is short, as in a text of
-// single characters, and what is in it of short parts alone, which a text may have without the
-// others; of numbers their JSON text.
+// EachSecret visits the secret texts in v: the secret parts of texts, and the JSON text of numbers. It also visits
+// each stretch of short parts with only a few bytes between them, for example a secret printed with a space after
+// each character, and that stretch's short parts alone, because a text may have them without the others.
 func (v Value) EachSecret(visit func(text string)) {
 	switch x := v.v.(type) {
 	case []Value:
@@ -101,8 +99,8 @@ func (h *hidden) eachPart(text string, visit func(string)) {
 	}
 }
 
-// secretStretches returns the secret parts of v, those with but a few bytes between them together
-// where one of two is short.
+// secretStretches returns the secret parts of v, joining two with only a few bytes between them if one of them is
+// short.
 func (v Value) secretStretches() (all [][]ByteRange) {
 	for i, r := range v.SecretParts() {
 		if i > 0 {

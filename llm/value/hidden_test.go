@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// TestSecrets: a secret reads like what it is, and shows nothing of what is secret.
+// TestSecrets: a secret reads like its plain value, and its printed form shows nothing of it.
 func TestSecrets(t *testing.T) {
 	for _, test := range []struct {
 		v     value.Value

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// IsInvisible reports whether a character steers a terminal or cannot be seen: control
-// characters but for line feed and tab, marks that turn the direction of writing, and
-// those of no width.
+// IsInvisible reports whether a character controls a terminal or cannot be seen: control characters except line
+// feed and tab, marks that change the direction of writing, and characters of no width.
 func IsInvisible(r rune) bool {
 	switch r {
 	case '\n', '\t':
@@ -24,8 +23,8 @@ func IsInvisible(r rune) bool {
 	return isMark || isFormat || unicode.IsControl(r)
 }
 
-// InvisibleInName returns the first character of a name that must not stand in one, be it
-// hidden or the end of a line; ok is false where there is none.
+// InvisibleInName returns the first character of a name that is not allowed in one: a hidden character or the end
+// of a line; ok is false if there is none.
 func InvisibleInName(name string) (r rune, ok bool) {
 	for _, r := range name {
 		if IsInvisible(r) || unicode.IsControl(r) {
@@ -36,9 +35,9 @@ func InvisibleInName(name string) (r rune, ok bool) {
 }
 
 // Visible returns text with everything quoted, as in JSON strings, that would steer a
-// terminal or cannot be seen: control characters other than tabs and line breaks, marks of
-// the direction of writing, characters without a width. Joiners stay where scripts and
-// pictures need them, beside characters that are not ASCII.
+// terminal or cannot be seen: control characters other than tabs and line breaks, marks of the direction of
+// writing, characters without a width. Joiners beside characters that are not ASCII stay, because scripts and
+// pictures need them.
 func Visible(text string) string {
 	if isPlain(text) {
 		return text

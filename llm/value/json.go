@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// UnmarshalJSON reads what [ParseJSON] reads.
+// UnmarshalJSON accepts the same text as [ParseJSON].
 func (v *Value) UnmarshalJSON(data []byte) error {
 	parsed, err := ParseJSON(data)
 	if err == nil {
@@ -118,8 +118,8 @@ func appendFloat(b []byte, f float64) []byte {
 	return b
 }
 
-// AppendQuoted appends s as a JSON string. Only what JSON demands is escaped;
-// bytes that are not UTF-8 become U+FFFD.
+// AppendQuoted appends s as a JSON string. Only characters that JSON requires to be escaped are; bytes that are
+// not UTF-8 become U+FFFD.
 func AppendQuoted(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

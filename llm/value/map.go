@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Map is an object: members in the order in which they were set. A nil *Map
-// reads as an empty one. Whoever makes one may change it until it is handed on in a
-// [Value]; from then on it is only read, by several goroutines too.
+// Map is an object: members in the order in which they were set. A nil *Map reads as an empty one. Its creator may
+// change it until it is passed on in a [Value]; after that it is only read, possibly by several goroutines.
 type Map struct {
 	keys  []string
 	vals  []Value
@@ -70,8 +69,8 @@ func (m *Map) Get(key string) (Value, bool) {
 	return Value{}, false
 }
 
-// FirstKey returns the first of the keys whose member has a value: neither null nor the empty text.
-// Without one it is the last of them that the map has, and "" where it has none.
+// FirstKey returns the first of the keys whose member has a value: neither null nor the empty text. Without one it
+// is the last of them that the map has, and "" if it has none.
 func (m *Map) FirstKey(keys ...string) (key string) {
 	for _, k := range slices.Backward(keys) {
 		v, ok := m.Get(k)

@@ -48,17 +48,16 @@ func numberLen(s string) int {
 	return i
 }
 
-// decimal is a number in a form that compares digit by digit, whatever its size:
-// 0.digits x 10^exponent, where digits neither begins nor ends with a zero. Zero
-// has no digits.
+// decimal is a number in a form that compares digit by digit, whatever its size: 0.digits x 10^exponent, in which
+// digits neither begins nor ends with a zero. Zero has no digits.
 type decimal struct {
 	negative bool
 	digits   string
 	exponent int
 }
 
-// maxExponent is where exponents stop being told apart: no number of that size
-// means anything, and sums with it must not overflow.
+// maxExponent is the limit from which exponents are not distinguished: no number of that size means anything, and
+// sums with it must not overflow.
 const maxExponent = 1 << 40
 
 // decimalOf returns the number v as a decimal. A float64 counts as the shortest
@@ -118,8 +117,7 @@ func (d decimal) compare(o decimal) int {
 	return sign * c
 }
 
-// wholeDigits returns the number in digits, where it has no fraction and not too many of
-// them to be any Go integer.
+// wholeDigits returns the number in digits, if it has no fraction and not too many digits for any Go integer.
 func (d decimal) wholeDigits() (string, bool) {
 	zeros := d.exponent - len(d.digits)
 	if d.digits == "" {

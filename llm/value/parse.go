@@ -14,9 +14,8 @@ import (
 const maxDepth = 1000
 
 // ParseJSON reads exactly one JSON value, by the grammar of RFC 8259. Keys keep
-// their order (of a repeated key the last value counts), numbers their spelling.
-// What is not UTF-8 in a string, and the escape of half a surrogate pair, becomes U+FFFD,
-// as with encoding/json. Errors begin with line:column.
+// their order (of a repeated key the last value counts), numbers their spelling. Invalid UTF-8 in a string, and
+// the escape of half a surrogate pair, becomes U+FFFD, as with encoding/json. Errors begin with line:column.
 //
 // It is written out because encoding/json forgets the order of keys, and its
 // token stream, which does not, takes five times as long.
@@ -25,9 +24,8 @@ func ParseJSON(data []byte) (Value, error) {
 	return p.parse()
 }
 
-// ParseStrictJSON is [ParseJSON] for what people write: nothing is replaced or left out. A
-// repeated key, half a surrogate pair and what is not UTF-8 are errors. A byte-order mark before
-// the text is passed over.
+// ParseStrictJSON is [ParseJSON] for text that people write: nothing is replaced or left out. A repeated key, half
+// a surrogate pair and invalid UTF-8 are errors. A byte-order mark before the text is skipped.
 func ParseStrictJSON(data []byte) (Value, error) {
 	text, err := DecodeText(data)
 	if err != nil {
@@ -53,7 +51,7 @@ func FindHalfPair(text string) int {
 	return -1
 }
 
-// HalfPairMessage is what is wrong with the escape that text begins with, half a surrogate pair.
+// HalfPairMessage describes the fault of the escape at the start of text, half a surrogate pair.
 func HalfPairMessage(text string) wording.Text {
 	return wording.Say("the escape %.6s is half of a character (write the two escapes of the pair, or the character itself)", text)
 }
@@ -88,7 +86,7 @@ var errEnds = wording.Errorf("the JSON text ends too early")
 type parser struct {
 	text string
 	pos  int
-	// isStrict makes errors of what would be replaced or left out.
+	// isStrict reports an error instead of replacing or leaving out text.
 	isStrict bool
 }
 
@@ -112,7 +110,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// wantedError returns the error for what is at pos instead.
+// wantedError returns the error for the text at pos.
 func (p *parser) wantedError(what string) error {
 	if p.pos >= len(p.text) {
 		return errEnds

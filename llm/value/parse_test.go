@@ -229,7 +229,7 @@ func FuzzParseJSON(f *testing.F) {
 	})
 }
 
-// sameButNumbers compares without regard to what float64 made of numbers.
+// sameButNumbers compares values, and of numbers only that both are some, for float64 changes them.
 func sameButNumbers(a, b value.Value) bool {
 	if a.Kind() == value.Int || a.Kind() == value.Float {
 		return b.Kind() == value.Int || b.Kind() == value.Float

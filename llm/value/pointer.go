@@ -2,9 +2,8 @@ package value
 
 import "strings"
 
-// The two halves of RFC 6901 that everything which makes or reads a JSON pointer goes
-// through. The key "" is an empty token: the pointer of it is "/", that of its member a
-// is "//a".
+// The escaping and unescaping of RFC 6901, used by all code that makes or reads a JSON pointer. The key "" is an
+// empty token: its pointer is "/", and its member a has the pointer "//a".
 
 var (
 	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
@@ -34,9 +33,8 @@ func FormatPointer(keys ...string) string {
 	return b.String()
 }
 
-// SplitPointer returns the keys and indexes that a pointer leads through, without their
-// escapes; none for "". ok is false where it is not an RFC 6901 pointer: it does not begin
-// with /, or a ~ is followed by neither 0 nor 1.
+// SplitPointer returns the keys and indexes that a pointer leads through, without their escapes; none for "". ok
+// is false if it is not an RFC 6901 pointer: it does not begin with /, or a ~ is followed by neither 0 nor 1.
 func SplitPointer(pointer string) (keys []string, ok bool) {
 	if pointer == "" {
 		return nil, true

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// EncodingError tells where a text stops being UTF-8. [FindEncodingError] and [DecodeText] make it.
+// EncodingError is the place at which a text stops being UTF-8. [FindEncodingError] and [DecodeText] make it.
 type EncodingError struct {
 	// Offset counts bytes from 0; Line and Col count from 1, Col in characters.
 	Offset, Line, Col int
@@ -46,8 +46,8 @@ func DecodeText(data []byte) (string, error) {
 // WithoutMark returns a text without the byte-order mark at its beginning.
 func WithoutMark(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
 
-// FindEncodingError returns nil for a text that is UTF-8. UTF-16 is not, not even that of plain
-// English, whose bytes all are characters, every other one a zero.
+// FindEncodingError returns nil for a text that is UTF-8. UTF-16 is not, not even for plain English, of which
+// every byte is a valid character and every other one a zero.
 func FindEncodingError(data []byte) *EncodingError {
 	at := FindInvalidUTF8(data)
 	if at < 0 && isWide(data) {
@@ -60,7 +60,7 @@ func FindEncodingError(data []byte) *EncodingError {
 	return &EncodingError{Offset: at, Line: line, Col: col, Encoding: guessEncoding(data)}
 }
 
-// FindInvalidUTF8 returns where a text stops being UTF-8, in bytes; -1 where all of it is.
+// FindInvalidUTF8 returns the byte offset at which a text stops being UTF-8; -1 if all of it is.
 func FindInvalidUTF8(text []byte) int {
 	if utf8.Valid(text) {
 		return -1

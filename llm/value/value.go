@@ -1,8 +1,8 @@
 // Package value is the one data type that parameters, template expressions,
 // chunks, events and the journal share: JSON with the order of keys and the
-// spelling of numbers kept.
+// spelling of numbers kept. For example, 1.50 is still written 1.50 after any number of steps.
 //
-// A [Value] is immutable once it has been handed to somebody else: lists and
+// A [Value] is immutable once it has been passed on: lists and
 // maps are shared between steps and never copied. Build a map with [NewMap] and
 // [Map.Set], then stop changing it.
 package value
@@ -81,8 +81,8 @@ func OfBig(i *big.Int) Value {
 	return Value{raw(i.String())}
 }
 
-// OfNumber returns the number that the JSON text s spells, keeping the
-// spelling. It fails where s is not a JSON number.
+// OfNumber returns the number that the JSON text s spells, keeping the spelling. It fails if s is not a JSON
+// number.
 func OfNumber(s string) (Value, error) {
 	if s == "" || numberLen(s) != len(s) {
 		return Value{}, wording.Errorf("%q is not a JSON number", s)
@@ -173,8 +173,8 @@ func (v Value) Int() (i int64, ok bool) {
 	return i, ok
 }
 
-// Float is any number as float64, rounded where it must be. A number beyond
-// float64's range becomes an infinity; ok is false for any other kind.
+// Float is any number as float64, rounded if necessary. A number beyond float64's range becomes an infinity; ok is
+// false for any other kind.
 func (v Value) Float() (f float64, ok bool) {
 	switch x := v.unhide().v.(type) {
 	case int64:
@@ -207,8 +207,7 @@ func (v Value) List() []Value { l, _ := v.v.([]Value); return l }
 // kind.
 func (v Value) Map() *Map { m, _ := v.v.(*Map); return m }
 
-// Get returns the member of an object by key. It is null and false where the value
-// is not an object or lacks the key.
+// Get returns the member of an object by key. It is null and false if the value is not an object or lacks the key.
 func (v Value) Get(key string) (Value, bool) { return v.Map().Get(key) }
 
 // At returns the element or member that the RFC 6901 pointer names: "" is v itself,

@@ -1,4 +1,4 @@
-// Package atomicfile replaces files in one step.
+// Package atomicfile replaces files in one step: after a crash, for example, a file is either the old or the new one.
 package atomicfile
 
 import (

@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 )
 
-// LockFolder waits for the lock of the folder that a file is in, and takes it: programs that read the file, change it and write it
-// take turns. On file systems without locks there is no wait. The lock ends with the process.
+// LockFolder waits for the lock of the folder that a file is in, and acquires it: programs that read the file,
+// change it and write it take turns. On file systems without locks there is no wait. The lock ends with the
+// process.
 func LockFolder(path string) (release func()) {
 	f, err := os.Open(filepath.Dir(path))
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Decode returns a text in UTF-8. Without a name it stays as it is, but for UTF-16 with a
-// byte-order mark: a mark counts for more than the name, and is taken off. Bytes that the charset does not have, for example half a
-// character of GBK, are an error with their line and column; those of UTF-8 are left to the caller.
+// Decode returns a text in UTF-8. Without a name it stays unchanged, except UTF-16 with a byte-order mark: a mark
+// overrides the name, and is removed. Bytes that the charset does not have, for example half a character of GBK,
+// are an error with their line and column; invalid UTF-8 is left to the caller.
 func Decode(data []byte, name string) ([]byte, error) {
 	if text, isMarked := bytes.CutPrefix(data, []byte(mark)); isMarked {
 		return text, nil

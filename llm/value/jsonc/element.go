@@ -8,14 +8,13 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Element is a value in a text with its place: what is needed to read JSON as another
-// format that it is a part of.
+// Element is a value in a text with its place, as needed to read JSON as a part of another format.
 type Element struct {
 	// Start is the offset of its first byte.
 	Start int
-	// Kind is the type: value.Object, value.List, or that of a scalar.
+	// Kind is the type: value.Object, value.List, or a scalar's kind.
 	Kind value.Kind
-	// Raw is the text of a scalar as it was written, Text that of a string decoded.
+	// Raw is the text of a scalar as it was written, Text a string's decoded text.
 	Raw, Text string
 	// Items are the elements of a list, and the names and members of an object in turn.
 	Items []Element

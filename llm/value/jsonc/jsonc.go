@@ -1,6 +1,6 @@
-// Package jsonc is the door to the hujson library: JSON as people write it by
-// hand, with a byte order mark, // and /* */ comments and trailing commas, turned
-// into a value that remembers where everything stood.
+// Package jsonc is the door to the hujson library: JSON as people write it by hand, with a byte order mark, // and
+// /* */ comments and trailing commas, turned into a value that remembers the place of everything. For example,
+// [Document.At] returns the line and column of /a/0.
 package jsonc
 
 import (
@@ -82,13 +82,13 @@ func Parse(data []byte) (*Document, error) {
 	return d, nil
 }
 
-// At returns the line and column where the element or member that an RFC 6901 pointer
-// names begins; for one that does not exist, those of the nearest container.
+// At returns the line and column of the first byte of the element or member that an RFC 6901 pointer names; if it
+// does not exist, the place of the nearest container.
 func (d *Document) At(pointer string) (line, col int) {
 	return value.LineCol(d.text, d.OffsetAt(pointer))
 }
 
-// OffsetAt is At as a byte of the text, which a byte-order mark is no part of.
+// OffsetAt is At as a byte offset of the text, which does not count a byte-order mark.
 func (d *Document) OffsetAt(pointer string) int {
 	for {
 		if found := d.tree.Find(pointer); found != nil {
@@ -102,7 +102,8 @@ func (d *Document) OffsetAt(pointer string) int {
 	}
 }
 
-// NameOffset returns the byte at which the name of the member that a pointer names begins; ok is false where there is no such member.
+// NameOffset returns the byte at which the name of the member that a pointer names begins; ok is false if there is
+// no such member.
 func (d *Document) NameOffset(pointer string) (offset int, ok bool) {
 	tokens, ok := value.SplitPointer(pointer)
 	if !ok || len(tokens) == 0 {
@@ -168,7 +169,7 @@ func libraryMessage(msg string) wording.Text {
 func (d *Document) checkUniqueKeys(v *hujson.Value) *Error {
 	switch x := v.Value.(type) {
 	case *hujson.Object:
-		seen := make(map[string]int, len(x.Members)) // where each key is first
+		seen := make(map[string]int, len(x.Members)) // the first place of each key
 		for i := range x.Members {
 			m := &x.Members[i]
 			name, ok := m.Name.Value.(hujson.Literal)
@@ -208,8 +209,8 @@ func (d *Document) checkPairs(root *hujson.Value) *Error {
 	return nil
 }
 
-// tooDeep returns the offset where nesting passes maxDepth, or -1. Brackets in strings
-// and comments do not count.
+// tooDeep returns the offset at which nesting exceeds maxDepth, or -1. Brackets in strings and comments do not
+// count.
 func tooDeep(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -234,8 +235,7 @@ func tooDeep(data []byte) int {
 	return -1
 }
 
-// commentLen returns the length of the comment that text begins with, less one; 0 where
-// it begins with none.
+// commentLen returns the length of the comment that text begins with, less one; 0 if it begins with none.
 func commentLen(text []byte) int {
 	var end string
 	switch {

@@ -87,7 +87,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if json.Valid(data) { // what JSON reads must not be read differently
+		if json.Valid(data) { // valid JSON must not be read differently
 			plain, err := value.ParseJSON(data)
 			if err != nil || plain.JSON() != d.Value.JSON() {
 				t.Fatalf("got %s, JSON gives %s (%v)", d.Value, plain, err)

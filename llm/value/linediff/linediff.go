@@ -1,4 +1,5 @@
-// Package linediff compares two texts line by line, for people who look for what differs.
+// Package linediff compares two texts line by line, for people who look for differences. For example, [Show] marks
+// a changed line once with - and once with +.
 package linediff
 
 import (
@@ -16,9 +17,8 @@ const (
 	maxCells = 4 << 20
 )
 
-// Show returns how to come from one text to the other, with a few
-// lines around each change: lines marked with - are of the first alone, those with + of the second.
-// It is "" where both are the same.
+// Show returns the changes from one text to the other, with a few lines around each: lines marked with - are only
+// in the first, lines with + only in the second. It is "" if both are the same.
 func Show(before, after []string) string {
 	script := compareLines(before, after)
 	near := make([]bool, len(script))
@@ -73,8 +73,8 @@ func sameStarts(script []string) []int {
 	return same
 }
 
-// clipLine shortens a marked line to a width that people read, and skips most of its
-// first characters where they are known to be of no interest.
+// clipLine shortens a marked line to a width that people read, and skips most of its first characters if they are
+// known to be of no interest.
 func clipLine(line string, skip int) string {
 	mark, text := line[:2], []rune(line[2:])
 	if skip > maxLineWidth/2 {

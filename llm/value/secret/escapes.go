@@ -24,17 +24,16 @@ const maxEntity = 12
 // escape is one place of a text in which a character is written by others, for example
 // \u0068 or &#104; or %68 for h.
 type escape struct {
-	size int // of the text; 0: there is no escape here
+	size int // of the text; 0: not an escape
 	char string
-	// isOpen is set where the text ends before the escape does.
+	// isOpen is set if the text ends before the escape does.
 	isOpen bool
 }
 
 // unescaped is a text with one level of escapes undone.
 type unescaped struct {
 	text string
-	// at are the offsets of the bytes of text in the source, and at the end that of its end;
-	// nil unless they were asked for.
+	// at has the offsets of the bytes of text in the source, and then the offset of its end; nil unless requested.
 	at []int32
 	// open is the offset in text of an escape that the source ends in; len(text) without one.
 	open      int
@@ -191,7 +190,7 @@ func charIf(ok bool, r rune) string {
 	return string(r)
 }
 
-// hexAt reads n hexadecimal digits. isOpen is set where the text ends before it has them.
+// hexAt reads n hexadecimal digits. isOpen is set if the text ends before it has them.
 func hexAt(text string, n int) (code uint64, isOpen, ok bool) {
 	end := 0
 	for end < min(n, len(text)) && isHex(text[end]) {
@@ -275,8 +274,8 @@ func (f *forms) findAll(text string) []value.ByteRange {
 	return mergeRanges(ranges)
 }
 
-// composeOffsets returns the offsets inner, which are those of a text in another one, in a third; outer
-// are those of the second in the third, nil where these are the same.
+// composeOffsets returns the offsets of a first text in a third: inner has the offsets of the first in the second,
+// outer those of the second in the third, nil if these two are the same.
 func composeOffsets(inner, outer []int32) []int32 {
 	if outer == nil {
 		return inner
@@ -326,8 +325,8 @@ func mergeRanges(ranges []value.ByteRange) []value.ByteRange {
 	return merged
 }
 
-// openEnd returns the offset of the end of a text that may be the beginning of a secret, with or
-// without escapes; len(text) where there is none.
+// openEnd returns the offset of the end of a text that may be the beginning of a secret, with or without escapes;
+// len(text) if there is none.
 func (f *forms) openEnd(text string) int {
 	base := max(len(text)-f.reach(), 0)
 	level := text[base:]

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Mask is what is shown in the place of a secret.
+// Mask is shown in place of a secret.
 const Mask = "***"
 
 const (
@@ -27,7 +27,7 @@ const (
 type Set struct {
 	outer *Set
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	given   [][]string // each in all its forms, first as it is
 	derived [][]string
 
@@ -42,10 +42,10 @@ type forms struct {
 	replacer *strings.Replacer
 }
 
-// NewSet returns an empty set. What it gets to know outer knows too, unless it is nil.
+// NewSet returns an empty set. Secrets added to it are also added to outer, unless that is nil.
 func NewSet(outer *Set) *Set { return &Set{outer: outer} }
 
-// SetOf returns a set of secrets; those of white space alone are left out.
+// SetOf returns a set of secrets; texts of only white space are left out.
 func SetOf(texts ...string) *Set {
 	s := NewSet(nil)
 	for _, text := range texts {
@@ -70,8 +70,7 @@ func (s *Set) Add(text string) {
 	}
 }
 
-// AddDerived makes what was computed from a secret one too, where it is long enough not to
-// be in other texts by chance.
+// AddDerived adds texts computed from a secret, if they are long enough not to be in other texts by chance.
 func (s *Set) AddDerived(texts ...string) {
 	if s == nil {
 		return
@@ -158,8 +157,8 @@ func maskRanges(text string, ranges []value.ByteRange) string {
 	return b.String()
 }
 
-// OpenEnd returns the offset of the end of a text that may be the beginning of a secret;
-// len(text) where there is none.
+// OpenEnd returns the offset of the end of a text that may be the beginning of a secret; len(text) if there is
+// none.
 func (s *Set) OpenEnd(text string) int {
 	if s.IsEmpty() {
 		return len(text)
@@ -167,9 +166,8 @@ func (s *Set) OpenEnd(text string) int {
 	return s.known.Load().openEnd(text)
 }
 
-// MaskValue returns the value without what is marked as a secret in it ([value.OfSecret]),
-// and without the secrets of the set in its texts, keys and numbers. A secret number
-// becomes a text.
+// MaskValue returns the value without the parts marked as a secret ([value.OfSecret]), and without the secrets of
+// the set in its texts, keys and numbers. A secret number becomes a text.
 func (s *Set) MaskValue(v value.Value) value.Value {
 	if s.IsEmpty() {
 		return v
@@ -201,8 +199,8 @@ func (s *Set) MaskValue(v value.Value) value.Value {
 	return v
 }
 
-// Mark returns the value with a mark ([value.OfSecret]) on every secret of the set in its
-// texts and numbers, so that what is computed from them is known to be secret too.
+// Mark returns the value with a mark ([value.OfSecret]) on every secret of the set in its texts and numbers, so
+// that values computed from them are known to be secret too.
 func (s *Set) Mark(v value.Value) value.Value {
 	if s.IsEmpty() || value.Equal(s.MaskValue(v), v) {
 		return v
@@ -237,8 +235,8 @@ func (s *Set) markNested(v value.Value) value.Value {
 	return v
 }
 
-// MaskedRanges returns the stretches of a text that [Set.MaskValue] puts a mask in place of,
-// in order: those that are marked as secret, and the secrets in what is between them.
+// MaskedRanges returns the stretches of a text that [Set.MaskValue] replaces by a mask, in order: the parts marked
+// as secret, and the secrets in the text between them.
 func (s *Set) MaskedRanges(v value.Value) (ranges []value.ByteRange) {
 	text, _ := v.Str()
 	if s.IsEmpty() || text == "" {

@@ -9,9 +9,8 @@ import (
 )
 
 // Text from outside (an answer of a server, the last words of a process, the result of a
-// tool) goes into messages, logs and prompts through the functions of this file. They decode it, mask
-// it, make it readable and only then cut it: the half of a secret before a cut is no text
-// that a mask could find later.
+// tool) goes into messages, logs and prompts through the functions of this file. They decode it, mask it, make it
+// readable and only then cut it: masking could not find half a secret after a cut.
 
 type contextKey struct{}
 
@@ -49,14 +48,14 @@ func (s *Set) maskWhole(text string) string {
 	return s.MaskText(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// MaskCut is [Set.MaskText] for a text whose end was not read, such as the first 64 KiB of an answer: what may
-// be the beginning of a secret at its end is left out.
+// MaskCut is [Set.MaskText] for a text whose end was not read, such as the first 64 KiB of an answer: a possible
+// beginning of a secret at its end is left out.
 func (s *Set) MaskCut(text string) string {
 	text = s.MaskText(text)
 	return text[:s.OpenEnd(text)]
 }
 
-// KeepWhole returns end, or where a secret begins that a cut of the text there would leave a part of.
+// KeepWhole returns end, or the beginning of the secret that a cut there would split.
 func (s *Set) KeepWhole(text string, end int) int {
 	if s.IsEmpty() {
 		return end

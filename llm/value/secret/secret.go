@@ -1,6 +1,6 @@
-// Package secret keeps secrets out of what is printed or stored. A value that is marked as
-// a secret ([value.OfSecret]) is masked as such. What lost its mark on the way is found by
-// its text, in the forms in which templates and protocols write a text.
+// Package secret keeps secrets out of printed and stored text. A value that is marked as a secret
+// ([value.OfSecret]) is masked as such. A secret that lost its mark on the way is found by its text, in the forms
+// in which templates and protocols write a text, for example escaped as in JSON or in a URL.
 package secret
 
 import (
@@ -81,8 +81,8 @@ func base64Inside(secret []byte, offset int) string {
 	return whole[(offset*8+5)/6 : len(padded)*8/6]
 }
 
-// unescapeAll undoes the escapes that a secret seems to have itself, as %41 has: they are
-// undone where it is looked for in a text with others.
+// unescapeAll undoes the escapes that a secret seems to have itself, for example %41: they are undone when it is
+// searched for in a text with other escapes.
 func unescapeAll(secret string) string {
 	for range maxLevels {
 		u := unescape(secret, false)

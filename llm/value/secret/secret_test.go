@@ -47,7 +47,7 @@ func TestMaskText(t *testing.T) {
 	}
 }
 
-// TestSet: a set masks what it knows, marks what comes back, and tells the set around it.
+// TestSet: a set masks its secrets, marks them in values that come back, and adds them to the outer set.
 func TestSet(t *testing.T) {
 	process := secret.NewSet(nil)
 	s := secret.NewSet(process)

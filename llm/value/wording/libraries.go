@@ -44,7 +44,7 @@ func recognizeForm(sentence string, isWanted func(form) bool) (message Text, ok 
 	return Same(sentence), false
 }
 
-// RecognizeOr is Recognize with what [Of] knows for any other sentence.
+// RecognizeOr is Recognize with [Of] for any other sentence.
 func RecognizeOr(sentence string) Text {
 	if text, ok := Recognize(sentence); ok {
 		return text
@@ -52,12 +52,12 @@ func RecognizeOr(sentence string) Text {
 	return Of(sentence)
 }
 
-// form is one of [libraryForms] as a pattern, with the verbs of what varies.
+// form is one of [libraryForms] as a pattern, with the verbs of its variable parts.
 type form struct {
 	pattern *regexp.Regexp
 	verbs   []byte
 	chinese string
-	// hasBeginning is true where it begins with what does not vary.
+	// hasBeginning is true if it begins with a fixed part.
 	hasBeginning bool
 }
 
@@ -85,9 +85,8 @@ var compiledForms = sync.OnceValue(func() []form {
 	return forms
 })
 
-// libraryForms are the sentences of libraries that reach people. %s stands for what varies
-// and stays as it is, %q for a text in quotes, %v for a sentence of another library, %T for the
-// name of a type. The first one that fits counts.
+// libraryForms are the sentences of libraries that reach people. %s matches a variable part and keeps it, %q for a
+// text in quotes, %v for a sentence of another library, %T for the name of a type. The first one that fits counts.
 var libraryForms = []Text{
 	// Flags and arguments of the command line: pflag and cobra.
 	{"unknown flag: --%s", "没有选项 --%s"},
@@ -134,7 +133,7 @@ var libraryForms = []Text{
 	{"invalid UTF-8 in comment", "注释不是 UTF-8"},
 	{"json: cannot unmarshal %T into Go value of type %s", "不能是%[1]T"},
 	{"json: cannot unmarshal %T into Go struct field %s of type %s", "%[2]s 不能是%[1]T"},
-	// What is wrong with a request: huma.
+	// The faults of a request: huma.
 	{"validation failed", "请求的内容不符合要求"},
 	{"unexpected error occurred", "发生了意外错误"},
 	{"request body is required", "请求缺少内容"},

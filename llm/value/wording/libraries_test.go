@@ -49,7 +49,7 @@ func TestRecognize(t *testing.T) {
 	}
 }
 
-// Errors of the system and of libraries are in Chinese as a whole, also where they wrap others.
+// Errors of the system and of libraries are in Chinese as a whole, even if they wrap others.
 func TestOfLibraryErrors(t *testing.T) {
 	pathOf := func(err error) error { return &fs.PathError{Op: "open", Path: "a", Err: err} }
 	_, parseErr := url.Parse("http://a:" + strings.Repeat("b", 1))

@@ -1,5 +1,6 @@
 // Package wording has the messages of the program in the languages that are built in:
-// English, by which they are known in the code, and Chinese.
+// English, which identifies them in the code, and Chinese. For example, Say("%s not found", name) makes both
+// texts of one message.
 package wording
 
 import (
@@ -20,8 +21,7 @@ type Text struct{ En, Zh string }
 // String returns the English text, for messages that know no other language.
 func (t Text) String() string { return t.En }
 
-// In returns the text in a language: Chinese for zh and its regions, where there is one,
-// else English.
+// In returns the text in a language: Chinese for zh and its regions, if there is one, else English.
 func (t Text) In(language string) string {
 	if IsChinese(language) && t.Zh != "" {
 		return t.Zh
@@ -29,7 +29,7 @@ func (t Text) In(language string) string {
 	return t.En
 }
 
-// Same returns what is the same in all languages, such as a name.
+// Same returns a text that is the same in all languages, for example a name.
 func Same(text string) Text { return Text{text, text} }
 
 // IsChinese reports whether a language is zh or one of its regions.
@@ -56,8 +56,7 @@ func IsTraditional(language string) bool {
 type Catalog map[string]string
 
 var (
-	// catalogs are those that were added. Where a format is in several of them, its Chinese format
-	// is the same in all.
+	// catalogs has the added catalogs. If a format is in several of them, its Chinese format is the same in all.
 	catalogs []Catalog
 	// together is all catalogs in one, nil until a message is looked up.
 	together atomic.Pointer[Catalog]
@@ -85,8 +84,7 @@ func chinese() Catalog {
 	return all
 }
 
-// chineseFormat returns the Chinese format of an English one, and that one where no catalog
-// has it.
+// chineseFormat returns the Chinese format of an English one, or the English one if no catalog has it.
 func chineseFormat(english string) string {
 	if zh, ok := chinese()[english]; ok {
 		return zh
@@ -94,16 +92,16 @@ func chineseFormat(english string) string {
 	return english
 }
 
-// Named is what has a name in each of the built-in languages, such as a kind of values; its
-// String is the English one.
+// Named is a value with a name in each of the built-in languages, such as a kind of values; its String is the
+// English one.
 type Named interface {
 	String() string
 	// Name returns the name.
 	Name() Text
 }
 
-// Say formats a message. Arguments that are texts or have names, and errors that know other
-// languages, are inserted in the language of the message. What no catalog has stays English.
+// Say formats a message. Arguments that are texts or have names, and errors that know other languages, are
+// inserted in the language of the message. A format that no catalog has stays English.
 func Say(format string, args ...any) Text {
 	if len(args) == 0 && !strings.Contains(format, "%") {
 		return Text{format, chineseFormat(format)}
@@ -165,8 +163,8 @@ func withoutWrapping(format string) string {
 	return wrappingVerbs.Replace(format)
 }
 
-// Of returns a message that was made in English: one without arguments, or the hint that
-// names what was probably meant or lists what there is. Any other stays as it is.
+// Of returns a message that was made in English: one without arguments, or the hint that names the probable
+// meaning or lists the possible names. Any other stays English.
 func Of(english string) Text {
 	if quoted, ok := strings.CutPrefix(english, "did you mean "); ok {
 		if name, err := strconv.Unquote(strings.TrimSuffix(quoted, "?")); err == nil {
@@ -236,7 +234,7 @@ func inEnglish(args []any) []any {
 	return english
 }
 
-// formatted is an error with what its message was made of.
+// formatted is an error with the format and arguments of its message.
 type formatted struct {
 	error
 	format string
@@ -251,7 +249,7 @@ func (f *formatted) In(language string) string {
 	return f.Error()
 }
 
-// Unwrap returns the English error, which wraps what the format does.
+// Unwrap returns the English error, which wraps the same errors as the format.
 func (f *formatted) Unwrap() error { return f.error }
 
 // Error is an error that knows its message in other languages. [Errorf] makes one; like
@@ -262,8 +260,8 @@ type Error interface {
 	In(language string) string
 }
 
-// OfError returns the message of an error. Around those that know other languages, what
-// wraps them stays as it is.
+// OfError returns the message of an error. If it wraps errors that know other languages, only their part is
+// translated.
 func OfError(err error) Text {
 	text := Of(err.Error())
 	if known, ok := err.(Error); ok { //nolint:errorlint // what is wrapped is looked at below

@@ -48,8 +48,8 @@ func (w *writer) writeIndent(n int) {
 // isCollection reports whether v takes lines of its own.
 func isCollection(v value.Value) bool { return len(v.List()) > 0 || v.Map().Len() > 0 }
 
-// writeCollection writes a list or an object that is not empty, every entry in column
-// indent; the first begins where the text ends.
+// writeCollection writes a list or an object that is not empty, every entry in column indent; the first begins at
+// the end of the text.
 func (w *writer) writeCollection(v value.Value, indent int) {
 	for i, item := range v.List() {
 		if i > 0 {
@@ -69,7 +69,7 @@ func (w *writer) writeCollection(v value.Value, indent int) {
 	}
 }
 
-// writeKey writes what stands in front of the colon of an entry in column indent.
+// writeKey writes the text before the colon of an entry in column indent.
 func (w *writer) writeKey(key string, indent int) {
 	start := len(w.b)
 	w.writeLine(key)
@@ -144,8 +144,7 @@ func (w *writer) writeBlock(s string, indent int) {
 	}
 }
 
-// writeLine writes s on one line: plain where that is safe, else in the quotes that
-// need fewer escapes.
+// writeLine writes s on one line: plain if that is safe, else in the quotes that need fewer escapes.
 func (w *writer) writeLine(s string) {
 	switch {
 	case isPlain(s):
@@ -206,8 +205,8 @@ var words = map[string]bool{
 	"on": true, "off": true, "y": true, "n": true,
 }
 
-// isPlain reports whether s reads as a string without quotes. It errs on the side of
-// quotes: what begins with a letter and has no mark of YAML's own.
+// isPlain reports whether s reads as a string without quotes. It errs on the side of quotes: a plain text begins
+// with a letter and has no special character of YAML.
 func isPlain(s string) bool {
 	first, _ := utf8.DecodeRuneInString(s)
 	isFirst := unicode.IsLetter(first) || first == '_' || first == '/'

@@ -19,7 +19,7 @@ type bracketScan struct {
 
 type place struct{ line, at int }
 
-// scan returns the first fault; nil where there is none.
+// scan returns the first fault; nil if there is none.
 func (s *bracketScan) scan() *finding {
 	outer := indentOf(s.lines[s.line])
 	for ; s.line < len(s.lines); s.line, s.at = s.line+1, 0 {

@@ -12,15 +12,15 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// The library names a line with a fault, often that where the map around it begins, and no
-// column. What follows finds the place that a person would look at: the line after the
-// longest beginning of the text that can be read, and in it what is usually wrong.
+// The library names a line with a fault, often the first line of the map around it, and no column. The code below
+// finds the place at which a person would look: the line after the longest readable beginning of the text, and in
+// it the usual faults.
 
 // maxDiagnosed bounds the texts that are read again and again for that, in bytes.
 const maxDiagnosed = 64 << 10
 
-// diagnoseSyntax returns the fault of a text that is not YAML with its place and remedy; wrong is
-// what the library found.
+// diagnoseSyntax returns the fault of a text that is not YAML with its place and remedy; wrong is the library's
+// error.
 func diagnoseSyntax(src []byte, wrong *Error) *Error {
 	if len(src) > maxDiagnosed || !utf8.Valid(src) {
 		return wrong
@@ -48,7 +48,7 @@ func diagnoseSyntax(src []byte, wrong *Error) *Error {
 type diagnosis struct {
 	lines []string
 	line  int    // the first that cannot be read, from 0
-	wrong string // what the library found
+	wrong string // the library's error
 }
 
 // finding is a fault with its place: a line from 0 and a byte in it.
@@ -69,9 +69,8 @@ func newFinding(line, at int, text, hint wording.Text) *finding {
 // spanned is how many lines a value in quotes or brackets is expected to have at most.
 const spanned = 40
 
-// firstBadLine returns the line after the longest beginning that can be read; -1 where that
-// cannot be told. A beginning that ends inside of brackets cannot be read, while a longer
-// one can: so several are tried.
+// firstBadLine returns the line after the longest beginning that can be read; -1 if unknown. A beginning that ends
+// inside of brackets cannot be read, while a longer one can: so several are tried.
 func (d *diagnosis) firstBadLine() int {
 	good, bad := 0, len(d.lines)
 	for bad-good > 1 {
@@ -91,8 +90,7 @@ func (d *diagnosis) firstBadLine() int {
 	return good
 }
 
-// readableBefore returns the largest number of lines, at most n, that can be read; floor
-// where none above it can.
+// readableBefore returns the largest number of lines, at most n, that can be read; floor if none above it can.
 func (d *diagnosis) readableBefore(n, floor int) int {
 	for k := n; k > max(floor, n-spanned); k-- {
 		if _, err := parseYAML([]byte(strings.Join(d.lines[:k], "\n") + "\n")); !isSyntaxError(err) {
@@ -176,8 +174,8 @@ func (d *diagnosis) findAlias() *finding {
 	return newFinding(d.line, at, wording.Say("%s names no anchor that stands before it", alias), wording.Say("put a text that begins with * in quotes, or define it with &%s", m[1]))
 }
 
-// findSpace finds a dash or a colon without the space after it, on this line or the one
-// before, where YAML takes it for a part of a word.
+// findSpace finds a dash or a colon without the space after it, on this line or the one before, if YAML treats it
+// as a part of a word.
 func (d *diagnosis) findSpace() *finding {
 	for _, i := range []int{d.lineBefore(), d.line} {
 		if i < 0 || isBlankLine(d.lines[i]) {
@@ -193,7 +191,7 @@ func (d *diagnosis) findSpace() *finding {
 	return nil
 }
 
-// valueColumn returns where the value on the bad line begins.
+// valueColumn returns the first column of the value on the bad line.
 func (d *diagnosis) valueColumn() int {
 	line := d.lines[d.line]
 	if m := keyLine.FindString(line); m != "" {
@@ -206,7 +204,7 @@ func (d *diagnosis) valueColumn() int {
 	return indentOf(line)
 }
 
-// findText finds what is wrong with a text in quotes.
+// findText finds the fault of a text in quotes.
 func (d *diagnosis) findText() *finding {
 	line, at := d.lines[d.line], d.valueColumn()
 	if at >= len(line) || !isQuote(line[at]) {
@@ -272,7 +270,7 @@ func endOfQuotes(text string, start int) int {
 	return -1
 }
 
-// findBrackets finds what is wrong with a value in { } or [ ].
+// findBrackets finds the fault of a value in { } or [ ].
 func (d *diagnosis) findBrackets() *finding {
 	at := d.valueColumn()
 	line := d.lines[d.line]
@@ -379,7 +377,7 @@ func (d *diagnosis) findIndent() *finding {
 	return newFinding(d.line, here, wording.Say("the indentation of %d fits none of the lines above", here), wording.Say("indent it by %d spaces", near))
 }
 
-// columnsOf returns where the dashes and the key of a line begin, outermost first.
+// columnsOf returns the first columns of the dashes and the key of a line, outermost first.
 func (d *diagnosis) columnsOf(i int) []int {
 	line := d.lines[i]
 	at := indentOf(line)
@@ -393,8 +391,8 @@ func (d *diagnosis) columnsOf(i int) []int {
 
 func abs(n int) int { return max(n, -n) }
 
-// Snippet returns the line of a text that a fault is in, with a caret below the place; ""
-// where there is no such line. line and col count from 1, as editors show them.
+// Snippet returns the line of a text that a fault is in, with a caret below the place; "" if there is no such
+// line. line and col count from 1, as editors show them.
 func Snippet(src []byte, line, col int) string {
 	lines := bytes.Split(src, []byte("\n"))
 	if line < 1 || line > len(lines) {

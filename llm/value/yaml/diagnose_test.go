@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDiagnose holds what people read about the usual slips: the place that is wrong, and
-// what to do about it.
+// TestDiagnose holds the messages about the usual mistakes: their place and remedy.
 func TestDiagnose(t *testing.T) {
 	const head = "name: x\nsteps:\n"
 	for name, c := range map[string]struct{ text, want string }{

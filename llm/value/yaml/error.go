@@ -7,8 +7,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Error is a fault in YAML text. Line and Col count from 1; Col is 0 where the
-// library does not tell it. It does not change.
+// Error is a fault in YAML text. Line and Col count from 1; Col is 0 if the library does not report it. It does
+// not change.
 type Error struct {
 	Line, Col int
 	Msg       string
@@ -18,7 +18,7 @@ type Error struct {
 	JSON bool
 
 	chinese, chineseHint string
-	library              string // what the library said; "" where it said nothing
+	library              string // the library's message; "" without one
 }
 
 // newError returns an error with its message in the built-in languages.
@@ -51,7 +51,7 @@ func (e *Error) at(message, hint string) string {
 	return fmt.Sprintf("%d:%d: %s%s", e.Line, e.Col, message, hint)
 }
 
-// Text returns what is wrong, and what to do, in the built-in languages, without the place.
+// Text returns the fault and the remedy in the built-in languages, without the place.
 func (e *Error) Text() (message, hint wording.Text) {
 	message, hint = wording.Of(e.Msg), wording.Of(e.Hint)
 	message.Zh, hint.Zh = cmp.Or(e.chinese, message.Zh), cmp.Or(e.chineseHint, hint.Zh)

@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/jsonc"
 )
 
-// ParseFile reads what a file of that name holds: JSON, with comments or without, or YAML, by its extension; of any other
-// it is one text, in UTF-8. Errors begin with the line and the column.
+// ParseFile reads the content of a file of that name: JSON, with comments or without, or YAML, by its extension;
+// with any other, one text in UTF-8. Errors begin with the line and the column.
 func ParseFile(name string, content []byte) (value.Value, error) {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".json", ".jsonc":

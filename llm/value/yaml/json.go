@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// beginsLikeJSON reports whether a text begins as a JSON object or list does, or as YAML in
-// braces; sure is true where the first key is quoted, as only JSON must.
+// beginsLikeJSON reports whether a text begins as a JSON object or list does, or as YAML in braces; sure is true
+// if the first key is quoted, as only JSON must.
 func beginsLikeJSON(src []byte) (likely, sure bool) {
 	src = skipBlank(src)
 	if len(src) == 0 || !isOpening(src[0]) {

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// What JSON has and YAML has not is read by the rules of JSON.
+// Syntax that JSON has and YAML lacks is read by JSON's rules.
 func TestJSON(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"surrogates":      {`{"a": "\ud83d\ude00"}`, `{"a":"😀"}`},
@@ -45,7 +45,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Nodes of JSON stand where the characters are.
+// Nodes of JSON have the places of their characters.
 func TestJSONPlaces(t *testing.T) {
 	root, err := Parse([]byte("{\"é\u2028\": [1,\r\n \"x\"]}"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// What the library says is told in plain words of both languages; what is new is quoted.
+// The library's messages are put in plain words of both languages; unknown ones are quoted.
 func TestLibraryFaults(t *testing.T) {
 	for _, f := range libraryFaults() {
 		for _, text := range []string{f.message, f.hint} {

@@ -2,9 +2,9 @@ package yaml
 
 import "github.com/callnode/scheduler/llm/value/wording"
 
-// expandMerges puts the members that merge keys name in their places, for example those of
-// &base for <<: *base. A key that the mapping has itself wins, then the first mapping of a list.
-// done are the nodes that need no further look: aliases lead to the same ones again.
+// expandMerges replaces merge keys by the members that they name, for example <<: *base by the members of &base. A
+// key that the mapping has itself wins, then the first mapping of a list. done are the nodes that need no further
+// look: aliases lead to the same ones again.
 func expandMerges(n *Node, done map[*Node]bool) error {
 	n = Resolve(n)
 	if done[n] {

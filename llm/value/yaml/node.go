@@ -49,9 +49,8 @@ func WithoutTag(n *Node) *Node {
 	return &bare
 }
 
-// Walk goes down from n to the node that a JSON pointer names, with its key
-// where it is a member of a map; where there is no such node, to the nearest one
-// around it.
+// Walk goes down from n to the node that a JSON pointer names, with its key if it is a member of a map; if there
+// is no such node, to the nearest one around it.
 func Walk(n *Node, pointer string) (node, key *Node, found bool) {
 	node = n
 	for pointer != "" {

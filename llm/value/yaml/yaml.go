@@ -1,6 +1,6 @@
 // Package yaml is the door to the YAML library: one document at a time, bounded,
 // with the place of every node, and turned into values with the order of keys and
-// the spelling of numbers kept.
+// the spelling of numbers kept. For example, the number 1.50 stays 1.50, and an error names its line and column.
 package yaml
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Limits of what is read, so that no text can take the program down.
+// Limits for reading, so that no text can exhaust the program.
 const (
 	MaxBytes = 8 << 20
 	maxDepth = 200
@@ -98,7 +98,7 @@ func parseDiagnosed(src []byte) (*Node, error) {
 // escapedPair matches a character as JSON may write it: two escapes.
 var escapedPair = value.CompileLater(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 
-// joinEscapedPairs writes characters of two escapes as one. What follows on the line moves to the left.
+// joinEscapedPairs writes characters of two escapes as one. The rest of the line moves to the left.
 func joinEscapedPairs(src []byte) []byte {
 	return escapedPair().ReplaceAllFunc(src, func(pair []byte) []byte {
 		parsed, err := value.ParseJSON(slices.Concat([]byte(`"`), pair, []byte(`"`)))
@@ -110,7 +110,7 @@ func joinEscapedPairs(src []byte) []byte {
 	})
 }
 
-// checkSize takes the nodes from the budget, which it leaves below 0 where there are too many.
+// checkSize subtracts the nodes from the budget, which is below 0 afterwards if there are too many.
 func checkSize(n *Node, depth int, budget *int) *Error {
 	*budget--
 	if *budget < 0 {

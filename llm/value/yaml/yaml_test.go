@@ -18,7 +18,7 @@ func TestParseValue(t *testing.T) {
 		"b: 1\na: [x, 'y', \"z\\n\"]\n1: 2\ntrue: 3": `{"b":1,"a":["x","y","z\n"],"1":2,"true":3}`,
 		"- |\n  one\n  two\n- >\n  three\n  four\n":  `["one\ntwo\n","three four\n"]`,
 		"a: &x {k: 1}\nb: *x\n&k c: *k":              `{"a":{"k":1},"b":{"k":1},"c":"c"}`,
-		// Numbers keep their spelling where JSON has it.
+		// Numbers keep their spelling if JSON allows it.
 		"[1, -0, 1.50, 1e3, 99999999999999999999]":     `[1,-0,1.50,1e3,99999999999999999999]`,
 		"[0x1F, 0o17, 0b101, 1_000, +5]":               `[31,15,5,1000,5]`,
 		"[!!int 0xFFFFFFFFFFFFFFFFFFFF, .5, 5., +1.5]": `[1208925819614629174706175,0.5,5.0,1.5]`,
@@ -118,7 +118,7 @@ func TestPlacesOfNodes(t *testing.T) {
 	}
 }
 
-// JSON is YAML, so what ParseJSON reads ParseValue reads the same way.
+// JSON is YAML, so ParseValue reads all that ParseJSON reads, in the same way.
 func TestReadsJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := rapid.MapOf(rapid.StringMatching(`[ -~äß中]{1,12}`), rapid.OneOf(

@@ -1,6 +1,6 @@
-// Package ast has what a template is parsed to: expressions, statements and the program that they
-// make. Package syntax makes it, package refs reads it, and package eval runs it. It is data: it
-// does nothing by itself.
+// Package ast has the syntax tree of a template: expressions, statements and the program that they form. Package
+// syntax makes it, package refs reads it, and package eval runs it. It is only data. For example, {{ a | upper }}
+// becomes a FilterNode applied to a name.
 package ast
 
 import (
@@ -29,13 +29,13 @@ type (
 	ConstNode struct {
 		Position
 		V    pyvalue.Val
-		Stop int // where a text ends in the source
+		Stop int // the end of a text in the source
 	}
 	// NameNode is a name.
 	NameNode struct {
 		Position
 		Name string
-		Slot int // where the evaluator remembers an outer name
+		Slot int // the evaluator's slot for an outer name
 	}
 	// AttrNode is a member after a dot.
 	AttrNode struct {
@@ -53,7 +53,7 @@ type (
 	SliceNode struct {
 		Position
 		Obj               Node
-		Start, Stop, Step Node // nil where left out
+		Start, Stop, Step Node // nil if left out
 	}
 	// CallNode is the call of a function, a method or a macro.
 	CallNode struct {
@@ -61,7 +61,7 @@ type (
 		Fn   Node
 		Args []Argument
 	}
-	// FilterNode is a filter with what it is applied to, which is nil in a filter block.
+	// FilterNode is a filter with its operand, which is nil in a filter block.
 	FilterNode struct {
 		Position
 		In   Node
@@ -157,14 +157,14 @@ type (
 	FilterStmt struct {
 		Position
 		Chain Node
-		Stop  int // where the chain ends in the source
+		Stop  int // the end of the chain in the source
 	}
 	// WithStmt is {% with %}.
 	WithStmt struct {
 		Targets []*AssignTarget
 		Values  []Node
 	}
-	// BodyNode is what the body of a filter block wrote.
+	// BodyNode is the text that the body of a filter block wrote.
 	BodyNode struct{ Position }
 )
 
@@ -184,7 +184,7 @@ type MacroStmt struct {
 	Params []Param
 	Caller bool // the body mentions caller
 	Call   *CallNode
-	Stop   int // where the call ends in the source
+	Stop   int // the end of the call in the source
 }
 
 // Param is a parameter of a macro.
@@ -206,11 +206,11 @@ func (s *MacroStmt) HasParam(name string) bool {
 	return false
 }
 
-// Program holds what the numbers in the tree for pongo2 refer to.
+// Program holds the statements to which the numbers in the tree for pongo2 refer.
 type Program struct {
 	Runs  []OutputRun
 	Stmts []Stmt
-	// Lenient tells that what is undefined is empty: see Options of package syntax.
+	// Lenient makes undefined names empty: see Options of package syntax.
 	Lenient bool
 	Slots   *NameTable
 }
@@ -223,7 +223,7 @@ type OutputRun []Segment
 
 // Segment is a text or an expression of a run.
 type Segment struct {
-	Text string // where x is nil
+	Text string // if x is nil
 	X    Node
 	// The bytes of the text or the expression in the source.
 	Off, Stop int
@@ -330,8 +330,7 @@ func PathText(n Node) string {
 	return ""
 }
 
-// AssignTarget is what a value is assigned to: a name, a member of a namespace, or
-// several targets.
+// AssignTarget is the target of an assignment: a name, a member of a namespace, or several targets.
 type AssignTarget struct {
 	Name  string
 	Attr  string

@@ -48,8 +48,8 @@ func GetAttribute(m *pyvalue.Run, o pyvalue.Val, name string) (pyvalue.Val, bool
 	return pyvalue.None, false, nil
 }
 
-// MissingMember returns the undefined value of a member that o does not have. Where o has a method of
-// that name, the hint says how to call it, and calling the value is a Security error.
+// MissingMember returns the undefined value of a member that o does not have. If o has a method of that name, the
+// hint says how to call it, and calling the value is a Security error.
 func MissingMember(o pyvalue.Val, path, name string, offset int) *pyvalue.UndefinedValue {
 	u := pyvalue.MissingMember(o, path, name, offset)
 	isMutator := slices.Contains(strings.Fields(mutators[name]), o.PyType())
@@ -72,7 +72,7 @@ func MissingMember(o pyvalue.Val, path, name string, offset int) *pyvalue.Undefi
 	return u
 }
 
-// GetItem evaluates a Python subscript; ok is false where the item is missing.
+// GetItem evaluates a Python subscript; ok is false if the item is missing.
 func GetItem(o, key pyvalue.Val) (v pyvalue.Val, ok bool, err error) {
 	if o.IsDict() {
 		return pyvalue.DictGet(o, key)

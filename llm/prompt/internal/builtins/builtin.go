@@ -11,8 +11,7 @@ import (
 type Def struct {
 	// params are the names of the parameters after the input.
 	params []string
-	// chatParams are the same in the order that they have in the chat templates of models,
-	// where that is another.
+	// chatParams has the same parameters in their order in the chat templates of models, if that differs.
 	chatParams []string
 	// need is how many of them must be given.
 	need int
@@ -32,7 +31,7 @@ type call struct {
 	room [2]pyvalue.Val // of the few arguments that most have
 }
 
-// bindArgs puts the arguments where the parameters are, in room if there is enough of it.
+// bindArgs puts the arguments in the order of the parameters, in room if it is large enough.
 func (b *Def) bindArgs(m *pyvalue.Run, name string, a pyvalue.CallArgs, room []pyvalue.Val) ([]pyvalue.Val, error) {
 	if b.rest {
 		return nil, nil

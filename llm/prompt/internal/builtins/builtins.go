@@ -1,7 +1,7 @@
-// Package builtins has all that has a name in the language: filters, tests, methods and functions
-// over values, their registry with the descriptions that the reference is made of, and what Python
-// offers beyond that, with what to write instead. The parser looks names up in it (package syntax),
-// the evaluator calls what it found (package eval).
+// Package builtins has the named parts of the language: filters, tests, methods and functions over values, and
+// their registry with the descriptions from which the reference is made. It also lists names that Python or Jinja2
+// has and templates lack, with a replacement, for example sorted(x) with x | sort. The parser (package syntax)
+// looks names up in it, the evaluator (package eval) calls the functions found.
 package builtins
 
 import (
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// FindFilter returns the filter of that name; ok is false where there is none.
+// FindFilter returns the filter of that name; ok is false if there is none.
 func FindFilter(name string) (def *Def, ok bool) {
 	def, ok = filterTable()[name]
 	return def, ok
 }
 
-// FindTest returns the test of that name; ok is false where there is none.
+// FindTest returns the test of that name; ok is false if there is none.
 func FindTest(name string) (def *Def, ok bool) {
 	def, ok = testTable()[name]
 	return def, ok
@@ -33,8 +33,7 @@ type Builtin struct {
 	Name string
 	// Params are the names of its arguments.
 	Params []string
-	// Doc is a sentence on what it returns, Example a template that uses it, and Result
-	// what that renders to.
+	// Doc is a sentence on what it returns, Example a template that uses it, and Result the text that it renders to.
 	Doc, Example, Result string
 }
 
@@ -60,8 +59,7 @@ func builtinList(table map[string]*Def, docs map[string]builtinDoc) (list []Buil
 	return list
 }
 
-// builtinDoc describes a filter or a test to people: what it returns, and a template with
-// what it renders to.
+// builtinDoc describes a filter or a test to people: its result, and a template with the text that it renders to.
 type builtinDoc struct{ doc, example, result string }
 
 // filterDocs returns the descriptions of the filters, by name.

@@ -6,7 +6,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// filterFromJSON returns the value that a text writes as JSON, for example of a model's answer. What is no text is passed on.
+// filterFromJSON returns the value that a text writes as JSON, for example a model's answer. Other values are
+// passed on.
 func filterFromJSON(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if err := c.in.CheckDefined(); err != nil {
 		return pyvalue.None, err

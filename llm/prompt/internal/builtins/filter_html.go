@@ -37,7 +37,7 @@ func filterEscape(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 // maxEscape is how many bytes a character has that is written as HTML writes it.
 const maxEscape = 6
 
-// filterForceEscape escapes what is escaped already, too.
+// filterForceEscape escapes text even if it is escaped already.
 func filterForceEscape(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	s, err := m.PrintedText(c.in)
 	if err == nil {
@@ -61,8 +61,8 @@ func filterStripTags(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	return pyvalue.OfStr(html.UnescapeString(strings.Join(words, " "))), nil
 }
 
-// cutComments drops the comments of HTML, up to one that is not closed. What is left of the text
-// may be a comment again, as in <!<!-- -->-- -->.
+// cutComments drops the comments of HTML, up to one that is not closed. The remaining text may contain a comment
+// again, as in <!<!-- -->-- -->.
 func cutComments(s string) string {
 	const open, inner, end = "<!--", "--", "-->"
 	out := make([]byte, 0, len(s))

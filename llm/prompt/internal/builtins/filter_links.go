@@ -27,7 +27,7 @@ var (
 	schemePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}\p{N}_.+-]{2,}:/{0,2}$`) })
 )
 
-// writeWord writes a word, as a link where it is an address.
+// writeWord writes a word, as a link if it is an address.
 func (w *linkWriter) writeWord(b *strings.Builder, word string) {
 	start, end := linkBounds(word)
 	b.WriteString(word[:start])

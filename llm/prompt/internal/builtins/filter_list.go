@@ -159,7 +159,7 @@ func filterBatch(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		var out []pyvalue.Val
 		var row []pyvalue.Val
 		for _, item := range items {
-			if len(row) == size { // also at the first item, where size is 0
+			if len(row) == size { // also at the first item, when size is 0
 				out, row = append(out, pyvalue.OfList(row)), nil
 			}
 			row = append(row, item)

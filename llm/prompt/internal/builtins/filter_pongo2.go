@@ -11,16 +11,17 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
-// pongo2Filter is a filter of pongo2 that Jinja2 has none of the name of. pongo2 computes it; here is
-// what may reach it, because its filters take what does not fit for 0 or "" without an error, and
-// some allocate without a bound. So `'abc' | add:1` is abc1 as pongo2 has it, but `[1] | add:1`,
-// where pongo2 prints the name of a Go type, is an error.
+// pongo2Filter is a filter of pongo2 whose name Jinja2 does not have. pongo2 computes it; this type limits its
+// operands, because pongo2's filters treat a wrong operand as 0 or "" without an error, and some allocate without
+// a bound. So `'abc' | add:1` is abc1 as pongo2 has it, but `[1] | add:1`, where pongo2 prints the name of a Go
+// type, is an error.
 type pongo2Filter struct {
 	// in and arg turn the input and the argument into data of Go; arg is nil for a filter that takes none.
 	in, arg func(m *pyvalue.Run, v pyvalue.Val) (any, error)
 	// need reports whether the argument must be given.
 	need bool
-	// check refuses what pongo2 would compute wrongly or without a bound, and returns what it gets instead.
+	// check refuses operands that pongo2 would compute wrongly or without a bound, and returns the operands to pass
+	// to it.
 	check func(in, arg any) (any, any, error)
 	// grow is how many bytes the result has at most for one byte of the texts.
 	grow int
@@ -48,7 +49,7 @@ func pongo2Filters() map[string]*Def {
 	return table
 }
 
-// pongo2Texts are those of pongo2's filters that work on a text.
+// pongo2Texts returns pongo2's filters that work on a text.
 func pongo2Texts() map[string]*Def {
 	table := map[string]*Def{}
 	for name, f := range map[string]pongo2Filter{
@@ -117,7 +118,7 @@ func sizeOf(data any) int {
 	return len(s)
 }
 
-// fromGo returns the value of what pongo2 computed.
+// fromGo returns pongo2's result as a value.
 func fromGo(m *pyvalue.Run, data any) (pyvalue.Val, error) {
 	switch x := data.(type) {
 	case string:
@@ -143,7 +144,7 @@ func wrongInput(format string, v pyvalue.Val) error {
 	return fault.Errorf(fault.Type, format, v.PyType())
 }
 
-// textOf is a text, or what a number or a truth value prints as.
+// textOf returns a text, or the printed form of a number or a truth value.
 func textOf(m *pyvalue.Run, v pyvalue.Val) (any, error) {
 	isPrinted := v.Py() == nil && !v.IsNone() && !v.IsDict() && !v.IsList()
 	if !isPrinted && !pyvalue.IsText(v) {

@@ -145,7 +145,7 @@ var formatPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:[^%]|%%)*%[-+# 0]*(\d*)(?:\.(\d*))?([a-zA-Z])(?:[^%]|%%)*$`)
 })
 
-// checkStringFormat lets through what fmt.Sprintf can print with the one verb of the format.
+// checkStringFormat accepts values that fmt.Sprintf can print with the one verb of the format.
 func checkStringFormat(in, arg any) (any, any, error) {
 	format, _ := arg.(string)
 	parts := formatPattern().FindStringSubmatch(format)
@@ -177,8 +177,8 @@ func checkStringFormat(in, arg any) (any, any, error) {
 	return nil, nil, e
 }
 
-// filterSlugify returns a text for an address: letters without accents in lower case, digits, and
-// hyphens for what is between them. It is the one of pongo2-addons, which pongo2 names for it.
+// filterSlugify returns a text for an address: letters without accents in lower case, digits, and hyphens for the
+// characters between them. It is pongo2-addons' filter, to which pongo2 refers.
 func filterSlugify(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	data, err := textOf(m, c.in)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
-// filterPprint is Python's pprint.pformat: what does not fit 80 columns has one item per line, and
-// keys are sorted.
+// filterPprint is Python's pprint.pformat: a value wider than 80 columns has one item per line, and keys are
+// sorted.
 func filterPprint(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	p := prettyPrinter{m: m}
 	err := p.addValue(c.in, 0, 0, 0)

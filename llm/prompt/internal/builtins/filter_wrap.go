@@ -103,8 +103,8 @@ func (w wrapper) wrapLine(line []rune) (lines []string) {
 	return lines
 }
 
-// placeLongWord puts what fits of a chunk that is longer than a line into the row, or all of it into
-// a row of its own where words are not broken.
+// placeLongWord puts the fitting part of a chunk that is longer than a line into the row, or all of it into a row
+// of its own if words are not broken.
 func (w wrapper) placeLongWord(row, chunks [][]rune, room int) (newRow, rest [][]rune) {
 	chunk := chunks[0]
 	if !w.breakLong {

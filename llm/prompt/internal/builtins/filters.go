@@ -21,8 +21,8 @@ func filterTable() map[string]*Def {
 	return filters.table
 }
 
-// newFilterTable returns Jinja2's filters but attr, which looks into values by a computed name, and
-// those of pongo2 that Jinja2 does not have.
+// newFilterTable returns Jinja2's filters but attr, which looks into values by a computed name, and pongo2's
+// filters that Jinja2 does not have.
 func newFilterTable() map[string]*Def {
 	order := []string{"case_sensitive", "attribute"}
 	t := map[string]*Def{

@@ -63,7 +63,7 @@ func (g *getter) memberOf(m *pyvalue.Run, item pyvalue.Val) (pyvalue.Val, error)
 				return g.fallback, nil
 			}
 			missing := MissingMember(item, g.name, pyvalue.LastName(pyvalue.ItemPath("", part)), m.Here)
-			if m.Soft && i < len(g.parts)-1 { // what is empty there has no members
+			if m.Soft && i < len(g.parts)-1 { // an empty value there has no members
 				return pyvalue.None, missing.ToError()
 			}
 			return m.Undefined(missing), nil

@@ -127,7 +127,7 @@ func makeNamespace(m *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
 	return pyvalue.OfPython(ns), nil
 }
 
-// cycler is what cycler('a', 'b') makes: its next() returns one item after the other.
+// cycler is the value of cycler('a', 'b'): its next() returns one item after the other.
 type cycler struct {
 	items []pyvalue.Val
 	i     int
@@ -170,7 +170,7 @@ func (c *cycler) method(name string, call func() pyvalue.Val) pyvalue.Val {
 	})
 }
 
-// joiner is what joiner(', ') makes: called for the first time it returns "", then the separator.
+// joiner is the value of joiner(', '): called for the first time it returns "", then the separator.
 type joiner struct {
 	sep  pyvalue.Val
 	used bool

@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
-// with what to write instead. Using it is an error when a template is parsed.
+// unsupported lists names that Jinja2 and Python have and no prompt needs, by kind and name, with their
+// replacements. Using it is an error when a template is parsed.
 var unsupported = map[string]map[string]string{
 	"filter": {
 		"attr": "templates reach no member by a name that is computed; write x.name or x['name']",
@@ -32,7 +32,7 @@ var unsupported = map[string]map[string]string{
 		"lipsum":  "lipsum writes filler text, and templates make nothing up: write the text, or read it with !file PATH",
 		"varargs": "name the parameters of the macro", "kwargs": "name the parameters of the macro", "self": "a template has no blocks",
 	},
-	// Names that a value may be given for: unlike those of functions they are only undefined without one.
+	// Names for which a value may be given: unlike names of functions they are only undefined without one.
 	"name": {
 		"_":                    "templates translate nothing: write the text",
 		"all":                  "write x | reject | list | length == 0",
@@ -84,8 +84,8 @@ var unsupported = map[string]map[string]string{
 	},
 }
 
-// unsupportedMembers are the members that Python's objects have and those of templates do not,
-// by the type of the object.
+// unsupportedMembers are the members that Python's objects have and templates' objects lack, by the type of the
+// object.
 var unsupportedMembers = map[string][]string{
 	"str": {
 		"casefold", "center", "encode", "expandtabs", "format_map", "isascii", "isdecimal", "isidentifier", "isnumeric",
@@ -119,9 +119,8 @@ func unsupportedMember(o pyvalue.Val, name string) *fault.Error {
 	return e
 }
 
-// Remedy returns what to write instead of a name that Jinja2 or Python has and templates do not,
-// "" where there is nothing; ok is false for any other name. kind is filter, test, tag, method or
-// function.
+// Remedy returns the replacement for a name that Jinja2 or Python has and templates lack, "" if there is none; ok
+// is false for any other name. kind is filter, test, tag, method or function.
 func Remedy(kind, name string) (text string, ok bool) {
 	text, ok = unsupported[kind][name]
 	return text, ok
@@ -141,7 +140,7 @@ func NameRemedy(name string) wording.Text {
 	return wording.Text{}
 }
 
-// KindText returns what a name in a template names.
+// KindText returns the word for the kind of a name in a template.
 func KindText(kind string) wording.Text {
 	chinese := map[string]string{"filter": "过滤器", "test": "测试", "tag": "标签", "method": "方法"}
 	return wording.Text{En: kind, Zh: chinese[kind]}

@@ -19,8 +19,8 @@ var (
 	dictMethods = newDictTable()
 )
 
-// methodsOf returns the methods of a value: those of Python's str, list, tuple and
-// dict that prompts use and that change nothing.
+// methodsOf returns the methods of a value: the methods of Python's str, list, tuple and dict that prompts use and
+// that change nothing.
 func methodsOf(o pyvalue.Val) map[string]*Def {
 	if o.IsDict() {
 		return dictMethods
@@ -160,8 +160,8 @@ func stripMethod(left, right bool) *Def {
 	}}
 }
 
-// stripText returns a text without the characters at its ends that are in the first
-// argument of c, or without the white space there where that is absent or none.
+// stripText returns a text without the characters at its ends that are in the first argument of c, or without
+// white space there if c has no argument or none.
 func stripText(m *pyvalue.Run, in pyvalue.Val, c *call, left, right bool) (pyvalue.Val, error) {
 	s, _ := in.AsString()
 	trimLeft, trimRight := pyvalue.TrimLeftSpace, pyvalue.TrimRightSpace
@@ -290,7 +290,7 @@ func replaceText(m *pyvalue.Run, s, old, new string, count int) (string, error) 
 	return strings.Replace(s, old, new, count), nil
 }
 
-// joinTexts puts sep between the texts of the items; strict refuses what is not text.
+// joinTexts puts sep between the texts of the items; strict refuses other values than text.
 func joinTexts(m *pyvalue.Run, sep pyvalue.Val, items []pyvalue.Val, strict bool) (pyvalue.Val, error) {
 	between, _ := sep.AsString()
 	texts, size := make([]string, len(items)), 0
@@ -362,9 +362,8 @@ func listOfTexts(m *pyvalue.Run, in pyvalue.Val, parts []byteRange) (pyvalue.Val
 	return pyvalue.OfList(items), nil
 }
 
-// splitText splits at a separator, or at runs of white space when it is "", at most
-// limit times unless that is negative. White space around the text counts only
-// where the limit leaves a rest.
+// splitText splits at a separator, or at runs of white space when it is "", at most limit times unless that is
+// negative. White space around the text counts only if the limit leaves a rest.
 func splitText(s, sep string, limit int, fromRight bool) []byteRange {
 	rest := byteRange{0, len(s)}
 	var gaps []byteRange
@@ -397,7 +396,7 @@ func splitText(s, sep string, limit int, fromRight bool) []byteRange {
 	return append(parts, rest)
 }
 
-// findAll returns where sep is in s, as seen from one end.
+// findAll returns the occurrences of sep in s, searching from one end.
 func findAll(s, sep string, fromRight bool) (found []byteRange) {
 	if !fromRight {
 		for at := 0; ; {
@@ -432,7 +431,7 @@ func findSpace(s string, in byteRange) (runs []byteRange) {
 	return runs
 }
 
-// splitLines splits where Python sees the end of a line.
+// splitLines splits at Python's line ends.
 func splitLines(s string) []byteRange {
 	var lines []byteRange
 	start := 0

@@ -33,8 +33,9 @@ type Known struct {
 // maxTrials bounds how many combinations of values are tried: with more the answer is false.
 const maxTrials = 50_000
 
-// IsAlways reports whether an expression is a boolean for some values of its unknowns, and the wanted one for each of these. With given, which
-// may be nil, only values count for which that is true. describe tells what is known of a reference.
+// IsAlways reports whether an expression is a boolean for some values of its unknowns, and the wanted one for each
+// of these. With given, which may be nil, only values count for which given is true. describe returns the known
+// facts about a reference.
 func IsAlways(root, given ast.Node, want bool, describe func(path []string) Known) bool {
 	a := &abstraction{describe: describe}
 	formula, condition := a.abstract(root), a.abstract(given)
@@ -61,7 +62,7 @@ func IsAlways(root, given ast.Node, want bool, describe func(path []string) Know
 	return isFound
 }
 
-// evalBool evaluates a formula; ok is false if it is no boolean, or cannot be evaluated.
+// evalBool evaluates a formula; ok is false if it is not a boolean, or cannot be evaluated.
 func (a *abstraction) evalBool(formula ast.Node, scope eval.Scope) (is, ok bool) {
 	if formula == nil {
 		return false, false

@@ -33,8 +33,7 @@ func (m *evaluator) evalArgs(args []ast.Argument) (a pyvalue.CallArgs, err error
 	return a, nil
 }
 
-// evalOperands returns what a filter or test is applied to, and its arguments. pos is where
-// the filter or test stands.
+// evalOperands returns the operand of a filter or test, and its arguments. pos is the place of the filter or test.
 func (m *evaluator) evalOperands(in ast.Node, args []ast.Argument, pos int) (v pyvalue.Val, a pyvalue.CallArgs, err error) {
 	v, err = m.eval(in)
 	if err != nil {

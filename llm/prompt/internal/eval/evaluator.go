@@ -1,6 +1,6 @@
-// Package eval evaluates expressions and renders templates: the state of one rendering, what nodes
-// and statements do, traces of the result and the secrets in it. Package prompt gives it what
-// package syntax has compiled.
+// Package eval evaluates expressions and renders templates: the state of one rendering, the actions of nodes and
+// statements, traces of the result and the secrets in it. Package prompt gives it the templates that package
+// syntax has compiled. For example, it prints "A" for {{ a | upper }} if a is "a".
 package eval
 
 import (
@@ -44,7 +44,7 @@ type frame struct {
 	macro  bool // the parameters of a macro
 }
 
-// isInMacro reports whether the frame is that of a macro, or inside of one.
+// isInMacro reports whether the frame is a macro's, or inside one.
 func (f *frame) isInMacro() bool {
 	for ; f != nil; f = f.parent {
 		if f.macro {
@@ -151,7 +151,7 @@ func (m *evaluator) checkSupportedName(n *ast.NameNode) error {
 	return e
 }
 
-// tracePrinted records where a text of that length, just written, comes from.
+// tracePrinted records the origin of a text of that length, just written.
 func (m *evaluator) tracePrinted(v pyvalue.Val, length, start, stop int) {
 	if length == 0 {
 		return
@@ -164,7 +164,7 @@ func (m *evaluator) tracePrinted(v pyvalue.Val, length, start, stop int) {
 	}
 }
 
-// addPart records where the text that was just written comes from.
+// addPart records the origin of the text that was just written.
 func (m *evaluator) addPart(p trace.Part) {
 	p.From = p.From.DecidedBy(m.Decided)
 	m.parts = append(m.parts, p)

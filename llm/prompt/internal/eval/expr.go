@@ -121,8 +121,7 @@ func (m *evaluator) evalConcat(n *ast.ConcatNode) (pyvalue.Val, error) {
 	return m.JoinedText(strings.Join(parts, ""), traced), m.CountSteps(len(traced) >> 4)
 }
 
-// evalParts appends the texts that are joined to room, and returns where they come from if the
-// rendering is traced.
+// evalParts appends the texts that are joined to room, and returns their origins if the rendering is traced.
 func (m *evaluator) evalParts(n *ast.ConcatNode, room []string) (parts []string, traced []trace.Part, err error) {
 	parts = room
 	size := 0
@@ -366,8 +365,8 @@ func (m *evaluator) evalOperand(n ast.Node) (pyvalue.Val, error) {
 }
 
 // evalTraced evaluates an expression whose result is printed, joined or assigned:
-// when a rendering is traced, a result without an origin is computed from its elements
-// or else from what the expression mentions.
+// when a rendering is traced, a result without an origin is computed from its elements or else from the names that
+// the expression mentions.
 func (m *evaluator) evalTraced(n ast.Node) (pyvalue.Val, error) {
 	if !m.Trace {
 		return m.eval(n)

@@ -4,7 +4,7 @@ import "github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 
 const forLoopName = "forloop"
 
-// forLoop is the variable forloop, as pongo2 and Django call what is loop in Jinja2.
+// forLoop is the variable forloop, pongo2's and Django's name for Jinja2's loop.
 type forLoop struct {
 	loop   *loopState
 	parent pyvalue.Val // forloop of the loop around; absent without one

@@ -16,9 +16,9 @@ type loopState struct {
 	frame  *frame // around the loop
 	depth  int    // from 0
 	i      int
-	items  pyvalue.Elements // what is walked
-	// With an if, elements are tested when they are needed, for the body may change
-	// what the condition sees.
+	items  pyvalue.Elements // the elements to visit
+	// With an if, elements are tested when they are needed, because the body may change values that the condition
+	// uses.
 	tested int
 	kept   []pyvalue.Val
 }

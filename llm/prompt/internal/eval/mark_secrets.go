@@ -9,9 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// hideSecrets returns the error of an evaluation that used secrets as it is without them,
-// for a message may show what was computed from one. again evaluates in another scope;
-// where it fails otherwise, the message is not told.
+// hideSecrets returns the error that an evaluation would have without its secrets, because a message may show a
+// value computed from one. again evaluates in another scope; if that fails differently, the message is withheld.
 func (m *evaluator) hideSecrets(err error, again func(Scope) error) error {
 	e, ok := err.(*fault.Error) //nolint:errorlint // the package's own
 	if !ok || e.Err != nil {
@@ -42,7 +41,7 @@ func markRanges(v value.Value, ranges []value.ByteRange) value.Value {
 	return value.OfSecret(v, ranges...)
 }
 
-// exportMarked is ExportValue with what comes from secrets marked in a traced evaluation.
+// exportMarked is ExportValue for a traced evaluation: it marks the parts that come from secrets.
 func (m *evaluator) exportMarked(v pyvalue.Val) (value.Value, error) {
 	out, err := m.ExportValue(v)
 	if err != nil || !m.Trace {

@@ -8,10 +8,9 @@ import (
 // Scope holds the values of names.
 type Scope = pyvalue.Scope
 
-// LenientScope is a Scope in which members of some undefined names are undefined
-// again, where Jinja2 fails. So {{ step.text | default("") }} works when the step
-// was skipped. Printing such a member is an error all the same. It lives and is used as a
-// [Scope].
+// LenientScope is a Scope in which members of some undefined names are undefined again, although Jinja2 fails. For
+// example, {{ step.text | default("") }} works when the step was skipped. Printing such a member is an error all
+// the same. It lives and is used as a [Scope].
 type LenientScope interface {
 	Scope
 	// IsAbsent reports whether the undefined name is one of these.
@@ -36,12 +35,11 @@ func (v Values) Lookup(name string) (value.Value, bool, error) {
 	return x, ok, nil
 }
 
-// SecretScope is a Scope whose values may be secrets ([value.OfSecret]). What
-// Eval and RenderValue make of them is a secret too: a text in the
-// bytes that are the secret's or were computed from it, a number as a whole. Some things
-// are not, for they tell next to nothing, and flows are checked with them: true and false,
-// a length, the keys of a dict, and the template's own text that a condition chose. It lives
-// and is used as a [Scope].
+// SecretScope is a Scope whose values may be secrets ([value.OfSecret]). Results of Eval and RenderValue that use
+// them are secrets too: a text in the bytes that are the secret's or were computed from it, a number as a whole.
+// Some results are not, because they reveal next to nothing, and flows use them in checks: true and false, a
+// length, the keys of a dict, and the template's own text that a condition chose. It lives and is used as a
+// [Scope].
 type SecretScope interface {
 	Scope
 	// HoldsSecrets reports whether any value may be, or hold, a secret.

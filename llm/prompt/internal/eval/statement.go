@@ -92,14 +92,14 @@ func (m *evaluator) runInFrame(parent *frame, f func() error) error {
 	return err
 }
 
-// captureBody runs a body in a frame of its own and returns what it wrote.
+// captureBody runs a body in a frame of its own and returns its text.
 func (m *evaluator) captureBody(part pongo2tree.Body) (pyvalue.Val, error) {
 	return m.captureOutput(func() error {
 		return m.runInFrame(m.frame, func() error { return m.walk.RunBody(part) })
 	})
 }
 
-// filterText sends what a body wrote through filters.
+// filterText applies filters to the text that a body wrote.
 func (m *evaluator) filterText(text pyvalue.Val, chain ast.Node) (pyvalue.Val, error) {
 	before := m.captured
 	m.captured = text

@@ -14,7 +14,7 @@ import (
 type TemplateCode struct {
 	Src   fault.Source
 	Prog  *ast.Program
-	Tree  *pongo2tree.Tree // nil where the template has no statements
+	Tree  *pongo2tree.Tree // nil if the template has no statements
 	Slots int
 }
 
@@ -57,8 +57,8 @@ func (t *TemplateCode) evaluate(ctx context.Context, scope Scope, prepare func(*
 	return m, nil
 }
 
-// RenderValue renders like Render. In the text that it returns, what comes from
-// secrets of a [SecretScope] is secret.
+// RenderValue renders like Render. In the text that it returns, the parts that come from secrets of a
+// [SecretScope] are secret.
 func (t *TemplateCode) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
 	isTraced := holdsSecrets(scope)
 	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.Trace = isTraced })
@@ -77,9 +77,9 @@ func (t *TemplateCode) RenderValue(ctx context.Context, scope Scope) (value.Valu
 	return markRanges(text, trace.SecretRanges(m.parts)), nil
 }
 
-// Trace renders like Render and returns where every byte of the text
-// comes from. It takes about twice the time; Render pays nothing for it. The secrets of a
-// [SecretScope] are taken for masks in their place: what fails with a mask is a mask.
+// Trace renders like Render and returns the origin of every byte of the text. It takes about twice the time;
+// Render pays nothing for it. Masks replace the secrets of a [SecretScope]: an expression that fails with a mask
+// yields a mask.
 func (t *TemplateCode) Trace(ctx context.Context, scope Scope) (string, []trace.Span, error) {
 	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.traceMasked(scope) })
 	defer m.release()
@@ -115,8 +115,8 @@ func (e *ExprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	return out, nil
 }
 
-// Trace evaluates like Eval and returns where the texts and values in the
-// result come from, in the order of the result.
+// Trace evaluates like Eval and returns the origins of the texts and values in the result, in the order of the
+// result.
 func (e *ExprCode) Trace(ctx context.Context, scope Scope) (value.Value, []trace.Member, error) {
 	m := newEvaluator(ctx, scope, &e.Src, e.Slots)
 	defer m.release()

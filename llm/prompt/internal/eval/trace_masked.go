@@ -9,13 +9,12 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// A run keeps no secrets. Who wants to know later where a text of it came from renders again, with
-// masks in their place, and that goes otherwise wherever the template computes with a secret or
-// decides by one. So a trace with masks goes on where an expression fails with a mask, and marks
-// what may be otherwise in the run: [Span] Secret. [AlignSpans] finds the rest of it in the text
-// of the run.
+// A run keeps no secrets. To find the origin of a text later, it is rendered again with masks in their place, and
+// the result differs wherever the template computes with a secret or decides by one. So a trace with masks
+// continues when an expression fails with a mask, and marks the spans that may differ in the run: [Span] Secret.
+// [AlignSpans] finds the others in the text of the run.
 
-// maskText is what an expression makes that fails with a mask.
+// maskText is the result of an expression that fails with a mask.
 const maskText = "***"
 
 // traceMasked makes the evaluator trace, with masks in the place of the secrets of the scope.
@@ -34,23 +33,23 @@ func (m *evaluator) isOfMask(v pyvalue.Val, err error) bool {
 	return slices.ContainsFunc(m.Touched, (*trace.Origin).UsesSecret)
 }
 
-// noteDecision notes, where secrets are masks, that a condition, which has mentioned what was touched since a length of
-// it, decides what is evaluated from here on.
+// noteDecision notes, if secrets are masks, that a condition decides about the evaluation from here on; since is
+// the length that touched had before the condition.
 func (m *evaluator) noteDecision(since int) {
 	for _, o := range m.Touched[since:] {
 		m.noteDecider(o)
 	}
 }
 
-// noteDecider notes that a value of this origin decides what is evaluated from here on.
+// noteDecider notes that a value of this origin decides about the evaluation from here on.
 func (m *evaluator) noteDecider(o *trace.Origin) {
 	if m.Masked && o.UsesSecret() && !slices.Contains(m.Decided, o) {
 		m.Decided = append(slices.Clip(m.Decided), o)
 	}
 }
 
-// noteItems notes that a loop over v, which has these items, may be over others where secrets are
-// known: there may be more or fewer than of a mask.
+// noteItems notes that a loop over v, which has these items, may have other items if secrets are
+// known: for example more items than a mask has.
 func (m *evaluator) noteItems(v pyvalue.Val, items pyvalue.Elements) {
 	if !m.Masked {
 		return
@@ -69,8 +68,8 @@ func (m *evaluator) noteItems(v pyvalue.Val, items pyvalue.Elements) {
 	}
 }
 
-// markDecided marks where a statement writes something, or nothing, by what was decided since a
-// length of decided.
+// markDecided marks the place at which a statement writes something, or nothing, because of the decisions since
+// decided had the length since.
 func (m *evaluator) markDecided(since int, place value.ByteRange) {
 	if len(m.Decided) > since {
 		m.addPart(trace.Part{From: trace.ComputedOrigin(nil), Start: place.Start, Stop: place.End})

@@ -1,5 +1,5 @@
-// Package fault has the errors of templates, with their places, and the bounds that templates
-// and values keep. All packages of the template language make their errors with it; [Locate] finds
+// Package fault has the errors of templates, with their places, and the limits of templates
+// and values, for example the depth of nesting. All packages of the template language make their errors with it; [Locate] finds
 // their lines and columns, for packages prompt and eval. It knows neither templates nor values.
 package fault
 
@@ -41,8 +41,8 @@ type Error struct {
 
 	placed bool // Offset is known
 	format string
-	args   []any  // what Msg was made of
-	hint   string // Hint in Chinese; "" where Hint was set by itself
+	args   []any  // the arguments of Msg
+	hint   string // Hint in Chinese; "" if Hint was set without it
 }
 
 // Error returns file:line:col: message (hint).

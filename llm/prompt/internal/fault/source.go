@@ -5,7 +5,7 @@ import "github.com/callnode/scheduler/llm/value"
 // Source is the text of a template and its place. The caller makes it; it is copied
 // and never changed.
 type Source struct {
-	// File is the name of the file for messages; "" where there is none.
+	// File is the name of the file for messages; "" if there is none.
 	File string
 	// Text is the template.
 	Text string
@@ -14,8 +14,8 @@ type Source struct {
 	At func(offset int) (line, col int)
 }
 
-// Locate turns the offset of an error into file, line and column. What leaves
-// package prompt has gone through it.
+// Locate turns the offset of an error into file, line and column. Every error that leaves package prompt has gone
+// through it.
 func Locate(s *Source, err error) error {
 	e, ok := WithPosition(err, 0).(*Error) //nolint:errorlint // WithPosition returns nothing else
 	if !ok {

@@ -1,5 +1,5 @@
 // Package lettercase has the letter-case functions of Python's str, which differ from
-// Go's: one character may become several, and words are found another way.
+// Go's: one character may become several, for example ß becomes SS, and words are found another way.
 package lettercase
 
 import (
@@ -15,7 +15,7 @@ import (
 // that is like one (Ⅳ, Ⓐ).
 func IsUpper(r rune) bool { return unicode.In(r, unicode.Lu, unicode.Other_Uppercase) }
 
-// IsLower reports whether r is lower case: a small letter, or what is like one (ª, ⅳ).
+// IsLower reports whether r is lower case: a small letter, or a character like one (ª, ⅳ).
 func IsLower(r rune) bool { return unicode.In(r, unicode.Ll, unicode.Other_Lowercase) }
 
 // hasCase reports whether r has a case.
@@ -107,8 +107,7 @@ func lowerAt(s string, i int, r rune) string {
 	return "σ"
 }
 
-// isCaseIgnorable is the property Case_Ignorable of Unicode: what may stand in a word
-// without ending it.
+// isCaseIgnorable is the property Case_Ignorable of Unicode: characters allowed in a word without ending it.
 func isCaseIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) || strings.ContainsRune("'.:·\u0387՟״‘’․‧︓﹒﹕＇．：", r)
 }

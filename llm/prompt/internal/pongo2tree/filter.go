@@ -6,9 +6,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// ApplyFilter applies one of pongo2's own filters to plain data of Go; arg is nil for no argument. The
-// caller lets only filters, types and sizes through with which pongo2 does what it promises: many of
-// its filters take what does not fit for 0 or "", and some run without bounds.
+// ApplyFilter applies one of pongo2's own filters to plain data of Go; arg is nil for no argument. The caller
+// passes only filters, types and sizes that pongo2 handles as documented: many of its filters treat a wrong
+// operand as 0 or "", and some run without bounds.
 func ApplyFilter(name string, in, arg any) (out any, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -1,5 +1,5 @@
 // Package pongo2tree is the only door to pongo2, which parses and walks the tree of statements and
-// has filters that Jinja2 does not have ([ApplyFilter]).
+// has filters that Jinja2 does not have, for example slice ([ApplyFilter]).
 // Package syntax writes a tree with a [Builder], package prompt has it parsed, and package eval runs
 // it as a [Runner]. It knows neither expressions nor values.
 package pongo2tree
@@ -22,10 +22,9 @@ import (
 // sees is done here, because pongo2's own lexer, expressions, filters and loaders
 // differ from Jinja2 silently, read files, and can crash the process.
 //
-// The compiler hands pongo2 a template of tags like {% __for 3 %} only, where 3 is
-// the number of a compiled statement: no text, no expression and no name of a user's
-// template ever reaches it. The tags are registered under names that begin with two
-// underscores, which no template can use.
+// The compiler hands pongo2 a template of tags like {% __for 3 %} only, in which 3 is the number of a compiled
+// statement: no text, no expression and no name of a user's template ever reaches it. The tags are registered
+// under names that begin with two underscores, which no template can use.
 
 // blockTags are the tags of statements with a body, with the tags that divide and end it.
 var blockTags = map[string][]string{
@@ -96,7 +95,7 @@ func ParseTree(text string) (*Tree, error) {
 	return &Tree{root}, err
 }
 
-// Runner runs what the tags of a tree stand for.
+// Runner runs the statements that the tags of a tree name.
 type Runner interface {
 	// WriteOutput writes a piece of a template without statements, by its number.
 	WriteOutput(n int) error
@@ -112,16 +111,16 @@ type Body struct{ nodes *pongo2.NodeWrapper }
 type Execution struct {
 	runner Runner
 	ctx    *pongo2.ExecutionContext
-	err    error // what stopped it
+	err    error // the error that stopped it
 }
 
-// executionKey is where pongo2's context holds the execution.
+// executionKey is the key of the execution in pongo2's context.
 const executionKey = "execution"
 
 // errStopped tells pongo2 to stop; the error itself is in the execution.
 var errStopped = &pongo2.Error{Sender: "prompt", OrigError: wording.Errorf("the template failed")}
 
-// Run walks through the tree, and has r run what its tags stand for.
+// Run walks through the tree, and has r run the statement of each tag.
 func (t *Tree) Run(x *Execution, r Runner) error {
 	x.runner = r
 	err := t.root.ExecuteWriterUnbuffered(pongo2.Context{executionKey: x}, io.Discard)

@@ -21,8 +21,8 @@ type snippet struct {
 	Out      *string        `json:"out,omitempty"`
 }
 
-// TestSnippets: the results in test/vectors/pongo2.jsonl are those of pongo2 itself, without HTML escapes
-// as prompts want them. With -update it writes them. Package prompt compares its templates with them.
+// TestSnippets: the results in test/vectors/pongo2.jsonl are pongo2's own, without HTML escapes as prompts want
+// them. With -update it writes them. Package prompt compares its templates with them.
 func TestSnippets(t *testing.T) {
 	const file = "../../../../test/vectors/pongo2.jsonl"
 	data, err := os.ReadFile(file)

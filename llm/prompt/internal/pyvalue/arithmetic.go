@@ -76,7 +76,7 @@ func (n Num) key() string {
 	return n.Big().String()
 }
 
-// compareNums orders two numbers exactly; ok is false where one is nan.
+// compareNums orders two numbers exactly; ok is false if one is nan.
 func compareNums(a, b Num) (c int, ok bool) {
 	if a.Kind == 'i' && b.Kind == 'i' {
 		return cmp.Compare(a.I, b.I), true
@@ -148,8 +148,7 @@ func ComputeNumbers(op string, a, b Num) (Val, error) {
 	return intResult(r)
 }
 
-// smallArith returns the common case without large integers; ok is false where it is
-// not one.
+// smallArith returns the common case without large integers; ok is false for other cases.
 func smallArith(op string, a, b Num) (v Val, ok bool) {
 	const half = 1 << 31
 	isSmall := func(n Num) bool { return n.Kind == 'i' && n.I > -half && n.I < half }
@@ -231,7 +230,7 @@ func floatPower(x, y float64) (Val, error) {
 	return OfFloat(r), nil
 }
 
-// TruncateFloat returns the integer before the point; fallback where there is none.
+// TruncateFloat returns the integer before the point; fallback if there is none.
 func TruncateFloat(f float64, fallback Val) Val {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return fallback

@@ -43,7 +43,7 @@ func (d *PyDict) SetItem(key Val, v Val) error {
 	return nil
 }
 
-// ToJSON returns the dict as JSON where it is JSON.
+// ToJSON returns the dict as JSON if it is JSON.
 func (d *PyDict) ToJSON() Val {
 	m := value.NewMap(len(d.Keys))
 	for i, k := range d.Keys {
@@ -80,7 +80,7 @@ func DictAt(v Val, i int) (key, member Val) {
 	return key, Val{V: x}.WithOrigin(trace.ChildOrigin(v.Origin(), k))
 }
 
-// DictGet returns the member of a key; ok is false where there is none.
+// DictGet returns the member of a key; ok is false if there is none.
 func DictGet(v, key Val) (Val, bool, error) {
 	d, ok := v.Py().(*PyDict)
 	if !ok {

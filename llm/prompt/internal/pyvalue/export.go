@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// ExportValue turns a value into JSON data for the world outside: tuples and what
-// can be walked become lists, keys become strings.
+// ExportValue turns a value into JSON data for code outside: tuples and other iterables become lists, keys become
+// strings.
 func (m *Run) ExportValue(v Val) (value.Value, error) { return m.exportNested(v, 0) }
 
 func (m *Run) exportNested(v Val, depth int) (value.Value, error) {

@@ -10,16 +10,16 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 )
 
-// layout is how one value is written by '%6.2f' % x or '{:>6.2f}'.format(x).
-// It knows what prompts line up: width, alignment, sign, thousands, decimals.
+// layout is how one value is written by '%6.2f' % x or '{:>6.2f}'.format(x). It has the options that prompts use
+// for aligned columns: width, alignment, sign, thousands, decimals.
 type layout struct {
 	fill      rune
-	align     byte // < > ^, or = for zeros between sign and digits; 0 where not given
-	sign      byte // + or space; 0 where only a minus is written
+	align     byte // < > ^, or = for zeros between sign and digits; 0 if not given
+	sign      byte // + or space; 0 if only a minus is written
 	comma     bool // thousands are separated
 	width     int
-	precision int  // -1 where not given
-	kind      byte // s d f e g x X or %; 0 where not given
+	precision int  // -1 if not given
+	kind      byte // s d f e g x X or %; 0 if not given
 }
 
 // readPrecision reads .2 at the start of s into the layout.
@@ -38,7 +38,7 @@ func (l *layout) checkSize() error {
 	return nil
 }
 
-// parseLayout reads what follows the colon of a {} field.
+// parseLayout reads the text after the colon of a {} field.
 func parseLayout(s string) (layout, error) {
 	l := layout{fill: ' ', precision: -1}
 	invalid := fault.Errorf(fault.Other, "invalid format %s", QuoteText(s))
@@ -196,7 +196,7 @@ func withCommas(digits string, columns int) string {
 	return b.String()
 }
 
-// padText fills up to the width; align counts where the layout does not say.
+// padText fills up to the width; align applies if the layout has none.
 func (l layout) padText(sign, s string, align byte) string {
 	if l.align != 0 {
 		align = l.align
@@ -255,7 +255,7 @@ func (m *Run) FormatPercent(s string, args Val) (string, error) {
 	return b.String(), nil
 }
 
-// writeConversion writes what (key)flags width.precision letter at the start of s asks for.
+// writeConversion writes the conversion (key)flags width.precision letter at the start of s.
 func (p *percentFormat) writeConversion(s string) (text, rest string, err error) {
 	key, named := "", strings.HasPrefix(s, "(")
 	if named {

@@ -55,8 +55,7 @@ func (r *RangeOf) allItems() []Val {
 	return items
 }
 
-// ItemsOf returns what a loop over v walks: elements, keys of a dict, characters. The slice
-// must not be changed.
+// ItemsOf returns the items of a loop over v: elements, keys of a dict, characters. The slice must not be changed.
 func (m *Run) ItemsOf(v Val) ([]Val, error) {
 	items, err := m.untracedItems(v)
 	if err != nil || v.Origin() == nil {
@@ -216,7 +215,7 @@ func (m *Run) LengthOf(v Val) (int, error) {
 	return 0, e
 }
 
-// IsSequenceLike is what Jinja2 calls a sequence: what has a length and items.
+// IsSequenceLike reports whether v is what Jinja2 calls a sequence: a value with a length and items.
 func IsSequenceLike(v Val) bool {
 	_, isStr := v.AsString()
 	u := v.AsUndefined()

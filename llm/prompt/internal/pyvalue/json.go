@@ -97,7 +97,7 @@ func (w *JSONWriter) addString(s string) {
 	}
 }
 
-// appendASCII escapes what is not ASCII as JSON does.
+// appendASCII escapes non-ASCII characters as JSON does.
 func appendASCII(b []byte, s string) []byte {
 	for _, r := range s {
 		switch {

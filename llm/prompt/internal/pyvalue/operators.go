@@ -289,7 +289,7 @@ func (m *Run) equalNested(a, b Val, depth int) (bool, error) {
 	return isSame(a, b), nil
 }
 
-// isSame is Python's is, for what has an identity.
+// isSame is Python's is, for values with an identity.
 func isSame(a, b Val) bool {
 	switch x := a.Py().(type) {
 	case nil, Tuple, absent, Markup, nonFinite:

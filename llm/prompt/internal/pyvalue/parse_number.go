@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 )
 
-// numberText is the text of a number as Python reads it: without white space around it, and
-// with the decimal digits of other scripts as those of ASCII.
+// numberText is the text of a number as Python reads it: without white space around it, and with other scripts'
+// decimal digits as ASCII digits.
 func numberText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if n, ok := lettercase.DigitValue(r); ok {
@@ -25,7 +25,7 @@ func numberText(s string) string {
 // basePrefixes are the bases that may be written before the digits.
 var basePrefixes = map[string]int{"0x": 16, "0o": 8, "0b": 2}
 
-// ParseInt is Python's int(s, base) for text; base 0 is that of the prefix, else 10.
+// ParseInt is Python's int(s, base) for text; base 0 uses the prefix's base, else 10.
 func ParseInt(s string, base int) (*big.Int, bool) {
 	s = numberText(s)
 	if len(s) > fault.MaxDigits || base == 1 || base < 0 || base > 36 {
@@ -50,7 +50,8 @@ func ParseInt(s string, base int) (*big.Int, bool) {
 	return new(big.Int).SetString(sign+strings.ReplaceAll(digits, "_", ""), base)
 }
 
-// floatForm is what Python's float reads beside inf and nan: an underscore stands between digits.
+// floatForm matches the numbers that Python's float reads besides inf and nan: an underscore is allowed between
+// digits.
 var floatForm = regexp.MustCompile(`^(\d+(_\d+)*\.?(\d+(_\d+)*)?|\.\d+(_\d+)*)([eE][+-]?\d+(_\d+)*)?$`)
 
 // ParseFloat is Python's float(s) for text.

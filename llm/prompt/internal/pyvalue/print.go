@@ -13,8 +13,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Text returns what a template prints for a value: strings as they are, the rest as
-// Python does (True, None, 3.0, ['a']).
+// Text returns the printed form of a value in a template: strings unchanged, other values as Python prints them
+// (True, None, 3.0, ['a']).
 func Text(v value.Value) string {
 	if s, ok := v.Str(); ok {
 		return s
@@ -216,8 +216,8 @@ func (p *printer) memberOrder(v Val) []int {
 	return at
 }
 
-// SortedMembers returns the positions of a dict's members in the order of their keys; those of
-// different types are ordered by the names of the types.
+// SortedMembers returns the positions of a dict's members in the order of their keys; keys of different types are
+// ordered by the names of the types.
 func SortedMembers(v Val) []int {
 	at := make([]int, DictLen(v))
 	for i := range at {

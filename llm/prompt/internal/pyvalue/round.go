@@ -9,8 +9,8 @@ import (
 // RoundInt is Python's round(i, precision).
 func RoundInt(i *big.Int, precision int) *big.Int { return roundInt(i, -precision, false) }
 
-// roundInt rounds to a multiple of 10**digits, to the even one where two are equally near.
-// more tells that a fraction, which was cut off, makes the number larger.
+// roundInt rounds to a multiple of 10**digits, to the even one if two are equally near. more means that a
+// fraction, which was cut off, makes the number larger.
 func roundInt(i *big.Int, digits int, more bool) *big.Int {
 	if digits <= 0 {
 		return i

@@ -11,9 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Run is what the values of one evaluation or rendering share: the steps that they take and
-// the context that may end them, and what is known of their origins. The evaluator has one; one
-// goroutine uses it.
+// Run is the state that the values of one evaluation or rendering share: the count of their steps, the context
+// that may end them, and the known origins. The evaluator has one; one goroutine uses it.
 type Run struct {
 	Ctx   context.Context
 	steps int
@@ -26,13 +25,13 @@ type Run struct {
 	Source  *string
 	random  *rand.Rand
 	walking int  // generators inside each other
-	Soft    bool // what is undefined is empty text, false and an empty list
+	Soft    bool // undefined names are empty text, false and an empty list
 
 	// of traces
 	Trace   bool
-	Touched []*trace.Origin // what the expression mentions
+	Touched []*trace.Origin // the origins that the expression mentions
 	Masked  bool            // secrets are masks: see package eval
-	Decided []*trace.Origin // what is made of secrets and has decided that this is evaluated
+	Decided []*trace.Origin // origins with secrets that decided that this is evaluated
 }
 
 // RandomIndex returns a random number from 0 to n-1.

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// wrongTypeError returns the error of v where something else is wanted.
+// wrongTypeError returns the error for a v of the wrong type.
 func wrongTypeError(v Val, format string, args ...any) *fault.Error {
 	e := fault.Errorf(fault.Type, format, args...)
 	if v.isMarkup() {
@@ -69,8 +69,8 @@ func (u *UndefinedValue) SetHint(hint wording.Text) { u.Hint, u.keys = hint, nil
 // maxListed bounds how many keys a hint lists.
 const maxListed = 8
 
-// keysHint returns the hint for a key that an object does not have: the nearest of its
-// keys, or else what it has.
+// keysHint returns the hint for a key that an object does not have: the nearest of its keys, or else a list of
+// them.
 func keysHint(key string, keys []string) wording.Text {
 	hint := value.DidYouMean(key, keys)
 	if hint != "" || len(keys) == 0 {
@@ -82,11 +82,11 @@ func keysHint(key string, keys []string) wording.Text {
 	return wording.Say("it has %s", strings.Join(keys, ", "))
 }
 
-// escapeLast is the way out where the text that escape made is worked on.
+// escapeLast is the remedy for work on text that escape made.
 const escapeLast = "escape last, as in {{ text | upper | e }}"
 
-// Undefined returns the value of what is not there: in a chat template it is empty, unless it is
-// the name of a method that the template should have called.
+// Undefined returns the value of an undefined name: in a chat template it is empty, unless it is the name of a
+// method that the template should have called.
 func (m *Run) Undefined(u *UndefinedValue) Val {
 	u.Soft = m.Soft && u.Class == fault.Undefined && u.CallError == nil
 	return OfPython(u)

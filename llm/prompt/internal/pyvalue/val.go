@@ -1,7 +1,7 @@
-// Package pyvalue has the values of templates and what can be done with them without a template: JSON
-// data and what only Python has, with Python's printing, comparing, arithmetic and formats. The
-// builtins and the evaluator compute with it (packages builtins and eval), nodes hold its constants
-// (package ast). What it computes counts against a [Run].
+// Package pyvalue has the values of templates and what can be done with them without a template: JSON data and
+// types that only Python has, for example tuples, with Python's printing, comparing, arithmetic and formats. The
+// builtins and the evaluator compute with it (packages builtins and eval), nodes hold its constants (package ast).
+// Its work counts against a [Run].
 package pyvalue
 
 import (
@@ -19,21 +19,21 @@ import (
 // scope and never copied, or one of the things that only Python has. It is three
 // words: the compiler keeps values of at most four in registers.
 type Val struct {
-	V     value.Value // counts where [Val.Py] returns nil
+	V     value.Value // used if [Val.Py] returns nil
 	extra *extra      // nil for JSON data in a rendering that is not traced
 }
 
-// extra is what few values have. It is immutable.
+// extra has the parts that few values need. It is immutable.
 type extra struct {
 	python PythonOnly
-	// from is where the value comes from, while a rendering is traced.
+	// from is the origin of the value, while a rendering is traced.
 	from *trace.Origin
 }
 
-// OfPython returns the value of what only Python has.
+// OfPython returns a value of a type that only Python has.
 func OfPython(x PythonOnly) Val { return Val{extra: &extra{python: x}} }
 
-// Py returns what only Python has; nil for JSON data.
+// Py returns the value if its type is one that only Python has; nil for JSON data.
 func (v Val) Py() PythonOnly {
 	if v.extra == nil {
 		return nil
@@ -41,7 +41,7 @@ func (v Val) Py() PythonOnly {
 	return v.extra.python
 }
 
-// Origin returns where the value comes from; nil where that is not known.
+// Origin returns the origin of the value; nil if not known.
 func (v Val) Origin() *trace.Origin {
 	if v.extra == nil {
 		return nil
@@ -57,7 +57,7 @@ func (v Val) WithOrigin(o *trace.Origin) Val {
 	return v
 }
 
-// PythonOnly is what is not JSON: undefined, tuples, ranges, functions, markup ...
+// PythonOnly is a value that is not JSON: undefined, tuples, ranges, functions, markup ...
 type PythonOnly interface {
 	// PyType returns the name of the Python type, for messages.
 	PyType() string
@@ -74,7 +74,7 @@ type (
 		Hint  wording.Text
 		Soft  bool // the else of {{ a if b }}, and all in a chat template: prints nothing, is false and empty
 		keys  func() []string
-		// CallError returns the error of calling it, where data has a method of that name; nil for other names.
+		// CallError returns the error of calling it, if data has a method of that name; nil for other names.
 		CallError func() *fault.Error
 
 		Format string // of the message; "" for an inline if without else
@@ -89,7 +89,7 @@ type (
 	// ~ and +; Python's other methods would escape whatever they meet, and are refused.
 	Markup    string
 	nonFinite float64 // nan and the infinities, which JSON cannot hold
-	// RangeOf is what range() makes.
+	// RangeOf is the value of range().
 	RangeOf struct{ Start, Stop, Step, N int64 }
 	// DictView is the result of keys, values or items of a dict.
 	DictView struct {
@@ -107,15 +107,15 @@ type (
 		name string
 		call func(m *Run, a CallArgs) (Val, error)
 	}
-	// callable is what a template can call.
+	// callable is a value that a template can call.
 	callable interface {
 		PythonOnly
 		CallWith(m *Run, a CallArgs) (Val, error)
 	}
-	// Object is what has members of its own.
+	// Object is a value with members of its own.
 	Object interface {
 		PythonOnly
-		// Member returns the member of that name; ok is false where there is none.
+		// Member returns the member of that name; ok is false if there is none.
 		Member(m *Run, name string) (v Val, ok bool, err error)
 	}
 	// counter is an object that has items, and counts them when it is asked.
@@ -123,7 +123,7 @@ type (
 		Object
 		ItemCount(m *Run) (int, error)
 	}
-	// Namespace is what namespace() makes: variables that loops can set.
+	// Namespace is the value of namespace(): variables that loops can set.
 	Namespace struct {
 		names []string
 		vals  []Val
@@ -214,7 +214,7 @@ func (v Val) IsNone() bool { return v.Py() == nil && v.V.IsNull() }
 // IsAbsent reports whether v is an argument that was not given.
 func (v Val) IsAbsent() bool { _, ok := v.Py().(absent); return ok }
 
-// AsUndefined returns v as an undefined value; nil where it is defined.
+// AsUndefined returns v as an undefined value; nil if it is defined.
 func (v Val) AsUndefined() *UndefinedValue {
 	u, _ := v.Py().(*UndefinedValue)
 	return u
@@ -287,7 +287,7 @@ func (ns *Namespace) Member(_ *Run, name string) (Val, bool, error) {
 	return None, false, nil
 }
 
-// Member returns one of the names of the pair; its methods are those of a tuple.
+// Member returns one of the names of the pair; its methods are a tuple's.
 func (g *GroupTuple) Member(_ *Run, name string) (Val, bool, error) {
 	switch name {
 	case "grouper":

@@ -24,15 +24,15 @@ func (v Val) SubText(offset int, text string) Val {
 	return Val{V: value.OfString(text)}.WithOrigin(trace.SliceOrigin(v.Origin(), offset, len(text)))
 }
 
-// ComputedFrom returns v with what is unknown of its origin computed from others.
+// ComputedFrom returns v with the unknown part of its origin computed from others.
 func (v Val) ComputedFrom(from []*trace.Origin) Val {
 	isTruth := v.Py() == nil && v.V.Kind() == value.Bool
 	return v.WithOrigin(v.Origin().Completed(trace.HarmlessOrigin(from, isTruth)))
 }
 
-// ComputeResult returns what a filter, a test or a method made of its operands, with an
-// origin that names them and nothing else that the expression mentions. Where the origin
-// of an operand is not known, that of an unknown result stays so.
+// ComputeResult returns the result of a filter, a test or a method, with an origin that names its operands and
+// nothing else that the expression mentions. If the origin of an operand is not known, an unknown origin of the
+// result stays unknown.
 func (m *Run) ComputeResult(result, in Val, args CallArgs) (Val, error) {
 	if !m.Trace || !result.Origin().IsUnknown() {
 		return result, nil
@@ -52,9 +52,8 @@ func (m *Run) ComputeResult(result, in Val, args CallArgs) (Val, error) {
 	return result.ComputedFrom(from), m.CountSteps(len(from) >> 4)
 }
 
-// OriginsOf returns the origins of the elements of a list, tuple or dict that an
-// expression made, and else that of the value. A value in a template that is neither
-// from the scope nor made of operands with origins has none.
+// OriginsOf returns the origins of the elements of a list, tuple or dict that an expression made, or else the
+// value's own. A value in a template that is neither from the scope nor made of operands with origins has none.
 func OriginsOf(v Val) (from []*trace.Origin, known bool) {
 	var elements []Val
 	switch x := v.Py().(type) {
@@ -79,8 +78,8 @@ func OriginsOf(v Val) (from []*trace.Origin, known bool) {
 	return []*trace.Origin{v.Origin()}, !v.Origin().IsUnknown()
 }
 
-// KeepUsed forgets what an expression has mentioned since a length of touched, but for
-// what its value v comes from.
+// KeepUsed forgets the origins that an expression has mentioned since a length of touched, except those of its
+// value v.
 func (m *Run) KeepUsed(since int, v Val) {
 	if m.Trace && !v.Origin().IsUnknown() {
 		m.Touched = append(m.Touched[:since], v.Origin())

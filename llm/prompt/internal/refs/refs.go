@@ -1,5 +1,6 @@
-// Package refs has the static analysis of templates: which names one reads from outside, where, and
-// what becomes of them. Package syntax collects with it while it compiles.
+// Package refs has the static analysis of templates: which outer names a template reads, where, and how it uses
+// them. For example, {% if a %}{{ b }}{% endif %} prints b and only decides by a. Package syntax collects with it
+// while it compiles.
 package refs
 
 import (
@@ -16,7 +17,8 @@ type RefCollector struct {
 	scopes []map[string]bool // names that the template defines itself, innermost last
 	Guards []string          // paths that were asked about, as keys
 	asked  map[string]int
-	// deciding and counting are more than 0 in what only decides, and in what is only counted.
+	// deciding and counting are more than 0 inside an expression that only decides, and inside one that is only
+	// counted.
 	deciding, counting int
 	Assigned           assignedRefs
 }
@@ -47,7 +49,7 @@ func (r *RefCollector) isDeclared(name string) bool {
 	return builtin
 }
 
-// AddExpr collects from one expression; what it asks about is guarded in it.
+// AddExpr collects from one expression; names that it tests are guarded in it.
 func (r *RefCollector) AddExpr(n ast.Node) {
 	if n == nil {
 		return
@@ -58,15 +60,14 @@ func (r *RefCollector) AddExpr(n ast.Node) {
 	r.DropGuards(before)
 }
 
-// AddCondition is AddExpr of what only decides.
+// AddCondition is AddExpr for an expression that only decides.
 func (r *RefCollector) AddCondition(n ast.Node) {
 	r.deciding++
 	r.AddExpr(n)
 	r.deciding--
 }
 
-// AddGuards makes what a condition asks about guarded from here on, until
-// [RefCollector.DropGuards].
+// AddGuards makes the names that a condition tests guarded from here on, until [RefCollector.DropGuards].
 func (r *RefCollector) AddGuards(cond ast.Node) {
 	for _, path := range pathsTested(cond, nil) {
 		if r.asked == nil {
@@ -136,7 +137,7 @@ func (r *RefCollector) walkNode(n ast.Node, guarded bool) {
 	}
 }
 
-// onlyDecides reports whether the value of n is not made of that of its child, but decided by it.
+// onlyDecides reports whether the value of n does not contain its child's, but is decided by it.
 func onlyDecides(n, child ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CondNode:
@@ -164,7 +165,7 @@ func comparisonOf(n ast.Node) (operands []ast.Node, ops []string) {
 	return nil, nil
 }
 
-// walkComparison collects the operands, and what references among them are compared with.
+// walkComparison collects the operands, and the values with which references among them are compared.
 func (r *RefCollector) walkComparison(operands []ast.Node, ops []string) {
 	for i, operand := range operands {
 		before := len(r.List)
@@ -243,22 +244,21 @@ func longestPath(n ast.Node) (path []string, rest []ast.Node, ok bool) {
 	}
 }
 
-// Ref is a place where a template mentions a name that it does not define itself.
-// Parsing makes them; they do not change.
+// Ref is a place at which a template mentions a name that it does not define itself. Parsing makes them; they do
+// not change.
 type Ref struct {
 	// Path is the name and the constant members after it: recall.memories[0].id is
 	// [recall memories 0 id].
 	Path []string
-	// Offset is where it begins in the source.
+	// Offset is its first byte in the source.
 	Offset int
-	// Guarded is true where the expression has a default for it, or asks whether it
-	// is defined.
+	// Guarded is true if the expression has a default for it, or asks whether it is defined.
 	Guarded bool
-	// Decides is true where its value gets into nothing: a condition, a comparison or a test asks it.
-	// Counted is true where only its length does.
+	// Decides is true if its value is not part of any result: only a condition, a comparison or a test uses it.
+	// Counted is true if only its length is used so.
 	Decides, Counted bool
-	// Printed are where its value gets into the text through names that the template sets
-	// itself; none where it does so at Offset.
+	// Printed has the places at which its value enters the text through names that the template sets itself; none if
+	// it does so at Offset.
 	Printed []int
 	// Compared are the constants that the whole of it is compared with by ==, != or in.
 	Compared []value.Value

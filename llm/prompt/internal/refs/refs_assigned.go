@@ -6,12 +6,10 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 )
 
-// assignedRefs follows references through the names that a template sets itself: what is
-// only assigned gets into nothing until the name is read. Names of different scopes are not
-// told apart, so rather too much is followed.
+// assignedRefs follows references through the names that a template sets itself: an assigned value is not used
+// until the name is read. Names of different scopes are not told apart, so it may follow more than needed.
 type assignedRefs struct {
-	// targets are the names that what is being read gets into, innermost last; none and ""
-	// are the text.
+	// targets are the names to which the expression being read is assigned, innermost last; none and "" are the text.
 	targets []string
 	// made lists, by name, the references that get into it, as indexes.
 	made map[string][]int
@@ -19,13 +17,13 @@ type assignedRefs struct {
 	uses map[string][]assignedUse
 }
 
-// assignedUse is where a name is read.
+// assignedUse is a place at which a name is read.
 type assignedUse struct {
 	name   string
 	offset int
 }
 
-// Target returns the name that what is being read gets into; "" is the text.
+// Target returns the name to which the expression being read is assigned; "" is the text.
 func (a *assignedRefs) Target() string {
 	if len(a.targets) == 0 {
 		return ""
@@ -33,10 +31,10 @@ func (a *assignedRefs) Target() string {
 	return a.targets[len(a.targets)-1]
 }
 
-// PushTarget begins what gets into a name.
+// PushTarget begins expressions that are assigned to a name.
 func (a *assignedRefs) PushTarget(name string) { a.targets = append(a.targets, name) }
 
-// PopTarget ends what gets into the last name.
+// PopTarget ends those of the last name.
 func (a *assignedRefs) PopTarget() { a.targets = a.targets[:len(a.targets)-1] }
 
 // addRef notes that a reference is read.
@@ -57,7 +55,7 @@ func (a *assignedRefs) addUse(into, name string, offset int) {
 	a.uses[into] = append(a.uses[into], assignedUse{name, offset})
 }
 
-// MarkPrinted sets [Ref.Printed] and [Ref.Decides] of what was assigned.
+// MarkPrinted sets [Ref.Printed] and [Ref.Decides] of the assigned references.
 func (a *assignedRefs) MarkPrinted(refs []Ref) {
 	for _, use := range a.uses[""] {
 		for _, name := range a.namesIn(use.name) {
@@ -88,7 +86,7 @@ func (a *assignedRefs) namesIn(name string) []string {
 	return names
 }
 
-// AddAssigned is AddExpr of what the names of a target become.
+// AddAssigned is AddExpr for the value assigned to a target.
 func (r *RefCollector) AddAssigned(n ast.Node, t *ast.AssignTarget) {
 	names := t.AllNames()
 	r.Assigned.PushTarget(names[0])

@@ -1,4 +1,4 @@
-// Package strftime formats times as C's strftime does.
+// Package strftime formats times as C's strftime does, for example %Y-%m-%d as 2024-05-01.
 package strftime
 
 import (
@@ -47,7 +47,7 @@ var layouts = map[byte]string{
 	'c': "Mon Jan _2 15:04:05 2006", 'r': "03:04:05 PM",
 }
 
-// formatDirective formats a time by one directive; ok is false where it is not known.
+// formatDirective formats a time by one directive; ok is false if it is not known.
 func formatDirective(t time.Time, directive byte) (text string, ok bool) {
 	if layout, ok := layouts[directive]; ok {
 		return t.Format(layout), true

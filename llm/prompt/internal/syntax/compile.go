@@ -22,8 +22,7 @@ type compiler struct {
 	opts  Options
 	funcs map[string]pyvalue.Func
 	trim  bool // the tag before ends with -
-	// lineStart is true where the text after the tag before begins a line; only chat
-	// templates ask.
+	// lineStart is true if the text after the previous tag begins a line; only chat templates ask.
 	lineStart bool
 	prog      *ast.Program
 	tree      pongo2tree.Builder
@@ -31,8 +30,8 @@ type compiler struct {
 	open      []block
 	slots     *ast.NameTable
 	refs      refs.RefCollector
-	// faults, where not nil, collects errors: the compiler goes on after them. Once a
-	// statement was wrong it is lost in the others, and broken.
+	// faults, if not nil, collects errors: the compiler goes on after them. Once a statement was wrong it is lost in
+	// the others, and broken.
 	faults *errorCollector
 	broken bool
 }
@@ -41,7 +40,7 @@ type compiler struct {
 type block struct {
 	word   string // if, for ...
 	off    int
-	parts  []string // what divided it so far: elif, else
+	parts  []string // the tags that divided it so far: elif, else
 	guards int      // of refs, before it
 	end    func() error
 	branch func(word string, p *parser) error
@@ -116,8 +115,8 @@ func signAt(src string, i int) byte {
 	return 0
 }
 
-// addText adds src[from:to] as text, without what the tags around it trim: the next
-// one is of that kind and has that sign. Every line break becomes \n, as in Jinja2.
+// addText adds src[from:to] as text, without the white space that the tags around it trim: the next one is of that
+// kind and has that sign. Every line break becomes \n, as in Jinja2.
 func (c *compiler) addText(from, to int, kind, sign byte) {
 	if c.trim {
 		from = to - len(strings.TrimLeftFunc(c.src[from:to], pyvalue.IsSpace))
@@ -192,8 +191,7 @@ func (c *compiler) addExpr(p *parser, x ast.Node, first int) {
 	c.refs.AddExpr(x)
 }
 
-// trimmedEnd returns where the expression that begins at first ends, before the
-// white space at its end.
+// trimmedEnd returns the end of the expression that begins at first, before the white space there.
 func (c *compiler) trimmedEnd(first int, p *parser) int {
 	return first + len(strings.TrimRightFunc(c.src[first:p.current().off], pyvalue.IsSpace))
 }
@@ -290,8 +288,8 @@ func (c *compiler) unknownTagError(word *token) error {
 	return unknownName("tag", word, known)
 }
 
-// compileUnread takes everything up to the end of {% raw %} and its like as text; what {% comment %}
-// has around it is dropped.
+// compileUnread takes everything up to the end of {% raw %} and its like as text; the text in {% comment %} is
+// dropped.
 func (c *compiler) compileUnread(at int, word string, end *regexp.Regexp) error {
 	loc := end.FindStringSubmatchIndex(c.src[c.pos:])
 	if loc == nil {

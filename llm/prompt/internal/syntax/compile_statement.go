@@ -11,8 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// statementParsers returns the tags of Jinja2 that templates may use, with what reads
-// them.
+// statementParsers returns the tags of Jinja2 that templates may use, with their parsers.
 func (c *compiler) statementParsers() map[string]func(p *parser, at int) error {
 	parsers := map[string]func(p *parser, at int) error{
 		"if": c.compileIf, "for": c.compileFor, "set": c.compileSet, "macro": c.compileMacro, "call": c.compileCall,
@@ -117,7 +116,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	return nil
 }
 
-// isInLoop reports whether the innermost scope is a loop, where loop cannot be set.
+// isInLoop reports whether the innermost scope is a loop, in which loop cannot be set.
 func (c *compiler) isInLoop() bool {
 	for _, b := range slices.Backward(c.open) {
 		switch b.word {
@@ -179,8 +178,7 @@ func (c *compiler) compileSet(p *parser, at int) error {
 	return nil
 }
 
-// parseFilterChain reads upper | replace('a', 'b'), the input being what the body of
-// the statement writes.
+// parseFilterChain reads upper | replace('a', 'b'), whose input is the text that the body of the statement writes.
 func (c *compiler) parseFilterChain(p *parser, pipe bool) (ast.Node, error) {
 	var n ast.Node
 	for !p.isAtEnd() && !p.current().matches(tokOp, ":") {
@@ -335,8 +333,8 @@ func (c *compiler) compileFilter(p *parser, at int) error {
 	return nil
 }
 
-// compileFirstOf reads pongo2's {% firstof a b "none" %}, which prints the first value that counts as
-// true: {{ a or b or "none" or "" }}, where what is undefined is false.
+// compileFirstOf reads pongo2's {% firstof a b "none" %}, which prints the first value that counts as true: {{ a
+// or b or "none" or "" }}, in which undefined names are false.
 func (c *compiler) compileFirstOf(p *parser) error {
 	first := p.current().off
 	var all ast.Node = &ast.ConstNode{Position: ast.Position(p.toks[len(p.toks)-1].off), V: pyvalue.OfStr("")}
@@ -411,7 +409,7 @@ func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 	}
 }
 
-// compileGeneration reads {% generation %}, which marks what the model wrote.
+// compileGeneration reads {% generation %}, which marks the model's text.
 func (c *compiler) compileGeneration(_ *parser, at int) error {
 	c.refs.PushScope()
 	c.openStatement("generation", pongo2tree.TagWith, at, &ast.WithStmt{}, c.popScope)

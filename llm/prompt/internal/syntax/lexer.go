@@ -22,8 +22,8 @@ const (
 	tokOp
 )
 
-// token is a lexical unit of an expression. For tokEnd, text is what ended it:
-// "" at the end of the source, else }} or %}.
+// token is a lexical unit of an expression. For tokEnd, text is the end mark: "" at the end of the source, else }}
+// or %}.
 type token struct {
 	kind tokenKind
 	text string // the name, the operator or the value of the string
@@ -68,7 +68,7 @@ func hasCloser(src, closer string) bool {
 	return end >= 0 && end <= next
 }
 
-// nextTag finds where the next tag begins, and which one.
+// nextTag finds the next tag: its place and its kind.
 func nextTag(s string, from int) (at int, kind byte) {
 	for {
 		i := strings.IndexByte(s[from:], '{')

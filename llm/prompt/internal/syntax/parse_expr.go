@@ -18,9 +18,8 @@ func (p *parser) parseWhole() (ast.Node, error) {
 	return n, err
 }
 
-// parseTuple reads expressions separated by commas: one is itself, more are a
-// tuple. stop reports
-// where the list ends besides brackets and the end.
+// parseTuple reads expressions separated by commas: one is itself, more are a tuple. stop reports further ends of
+// the list, besides brackets and the end of the source.
 func (p *parser) parseTuple(cond bool, stop func() bool) (ast.Node, error) {
 	var items []ast.Node
 	start := p.current().off
@@ -208,8 +207,7 @@ func (p *parser) parsePower() (ast.Node, error) {
 	return p.parseOperators(func() (ast.Node, error) { return p.parseUnary(true) }, "**")
 }
 
-// parseUnary reads a sign, or a primary with what follows it. A sign binds tighter
-// than ** and filters, as in Jinja2.
+// parseUnary reads a sign, or a primary with its suffixes. A sign binds tighter than ** and filters, as in Jinja2.
 func (p *parser) parseUnary(filters bool) (ast.Node, error) {
 	if err := p.enterLevel(); err != nil {
 		return nil, err

@@ -185,7 +185,7 @@ func (p *parser) parseFilters(n ast.Node) (ast.Node, error) {
 	})
 }
 
-// builtinTable is where the parser looks up filters, or tests.
+// builtinTable is the parser's table of filters, or of tests.
 type builtinTable struct {
 	kind  string
 	find  func(name string) (*builtins.Def, bool)

@@ -18,7 +18,7 @@ func (p *parser) parseAssignableName() (*token, error) {
 	return t, nil
 }
 
-// parseTarget reads what is left of "=" or "in".
+// parseTarget reads the target to the left of "=" or "in".
 func (p *parser) parseTarget(members bool) (*ast.AssignTarget, error) {
 	first := p.current()
 	if members && first.kind == tokName && p.peekNext().matches(tokOp, ".") {
@@ -36,8 +36,8 @@ func (p *parser) parseTarget(members bool) (*ast.AssignTarget, error) {
 	return p.parseOneTarget()
 }
 
-// isInSignature reports whether the parser is between the parentheses of a macro or
-// behind {% with, where commas separate parameters.
+// isInSignature reports whether the parser is between the parentheses of a macro or behind {% with, in which
+// commas separate parameters.
 func (p *parser) isInSignature() bool {
 	switch p.toks[0].text {
 	case "macro", "call", "with":

@@ -12,7 +12,7 @@ type parser struct {
 	toks    []token
 	i       int
 	depth   int
-	noColon int // above 0 in subscripts and dicts, where a colon begins no argument of a filter
+	noColon int // above 0 in subscripts and dicts, in which a colon begins no argument of a filter
 	slots   *ast.NameTable
 	funcs   map[string]pyvalue.Func
 	lenient bool // unknown filters and tests are errors only when they are reached
@@ -60,8 +60,8 @@ func (p *parser) expectName() (*token, error) {
 	return p.advance(), nil
 }
 
-// unexpectedError returns the error of the current token, which does not belong there.
-// The format is of what was expected; "" where nothing was.
+// unexpectedError returns the error of the current token, which does not belong there. The format names the
+// expected token; "" if none was expected.
 func (p *parser) unexpectedError(format string, args ...any) error {
 	t := p.current()
 	what := wording.Same(pyvalue.QuoteText(t.text))

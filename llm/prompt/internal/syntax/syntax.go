@@ -1,7 +1,7 @@
 // Package syntax reads texts: the lexer, the parser of Jinja2's expressions and the compiler of
 // statements, which make a program (package ast), its tree of statements (package pongo2tree) and its
 // references (package refs). Package prompt calls it. Its errors have offsets, no lines and columns
-// yet. It knows nothing of evaluation.
+// yet. It does not evaluate: for example, {{ 1 / 0 }} compiles without an error.
 package syntax
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/refs"
 )
 
-// CompiledTemplate is what a template was compiled to.
+// CompiledTemplate is a compiled template.
 type CompiledTemplate struct {
 	Prog  *ast.Program
-	Tree  string // of its statements, for pongo2; "" where it has none
+	Tree  string // of its statements, for pongo2; "" if it has none
 	Slots int
 	Refs  []refs.Ref
 }
@@ -38,9 +38,8 @@ func CompileText(text string, opts Options) (*CompiledTemplate, error) {
 	return made, nil
 }
 
-// CheckText returns all errors for which [CompileText] refuses a text instead of the first: every
-// tag is read by itself where the ones before allow it. refs are the outer names that the correct
-// ones mention.
+// CheckText returns all errors for which [CompileText] refuses a text instead of the first: every tag is read by
+// itself if the ones before allow it. refs are the outer names that the correct ones mention.
 func CheckText(text string, opts Options) (refs []refs.Ref, errs []error) {
 	if len(text) > fault.MaxSource {
 		return nil, []error{sourceTooLong()}
@@ -57,10 +56,10 @@ func CheckText(text string, opts Options) (refs []refs.Ref, errs []error) {
 	return refs, c.faults.list
 }
 
-// CompiledExpr is what an expression was compiled to.
+// CompiledExpr is a compiled expression.
 type CompiledExpr struct {
 	Root  ast.Node
-	Path  []string // where it is a reference
+	Path  []string // if it is a reference
 	Slots int
 	Refs  []refs.Ref
 }
