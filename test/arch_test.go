@@ -1,5 +1,5 @@
-// Package test holds what no single package can: the architecture, and the
-// program as a whole.
+// Package test has tests that fit in no single package: of the architecture, for example that no call imports
+// another, and of the program as a whole.
 package test
 
 import (
@@ -35,7 +35,7 @@ var layers = map[string][]string{
 	"llm/value/wording": {},
 	"llm/value/jsonc":   {"llm/value"},
 	"llm/value/yaml":    {"llm/value", "llm/value/jsonc", "llm/value/wording"},
-	// What stands on the roots.
+	// The packages built on the roots.
 	"llm/...": {"llm", "llm/endpoint", "llm/value/...", "*"},
 	// The template language: its packages, each of which knows only those before it.
 	"llm/prompt":                     {"llm/prompt/internal/...", "llm/value"},
@@ -51,7 +51,7 @@ var layers = map[string][]string{
 	"llm/prompt/internal/refs":       {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/pyvalue", "llm/value"},
 	"llm/prompt/internal/syntax":     {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/fault", "llm/prompt/internal/pongo2tree", "llm/prompt/internal/pyvalue", "llm/prompt/internal/refs", "llm/prompt/internal/strftime", "llm/value"},
 	"llm/prompt/internal/eval":       {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/fault", "llm/prompt/internal/pongo2tree", "llm/prompt/internal/pyvalue", "llm/prompt/internal/trace", "llm/value"},
-	// Of plugins only the host knows what a call is; a plugin's program stays small.
+	// Of the plugin packages only the host knows calls; a plugin's program stays small.
 	"plugins/proto":         {"plugins"},
 	"plugins/sdk":           {"plugins", "plugins/proto", "calls/schema", "llm", "llm/value"},
 	"plugins/manifest":      {"plugins/proto", "calls", "calls/schema", "llm/value/..."},
@@ -71,17 +71,16 @@ var layers = map[string][]string{
 	"calls/schema":          {"calls/internal/date", "llm/value", "llm/value/secret", "llm/value/wording"},
 	"calls":                 {"llm", "plugins", "calls/schema", "calls/internal/transcript", "llm/value", "llm/value/wording"},
 	"calls/callstest":       {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
-	// A call never imports another call.
-	// What calls with prompts of their own share is in calls/ask; the window over a
-	// dialogue, which is their short-term memory, in calls/internal/transcript; the skills that
-	// context lists and agent opens in calls/internal/skill.
+	// A call never imports another call. The shared parts are in calls/ask for calls with prompts of their own, in
+	// calls/internal/transcript for the window over a dialogue (their short-term memory), and in calls/internal/skill
+	// for the skills that context lists and agent opens.
 	"calls/internal/skill":      {"llm/value/..."},
 	"calls/internal/date":       {"llm/value"},
 	"calls/internal/transcript": {"llm", "plugins"},
 	"calls/internal/userpath":   {},
 	"calls/...":                 {"calls", "calls/ask", "calls/internal/date", "calls/schema", "calls/internal/skill", "calls/internal/transcript", "calls/internal/userpath", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
 	"calls/builtin":             {"calls/...", "llm/...", "plugins"},
-	// What an image costs depends on the model's family.
+	// The cost of an image depends on the model's family.
 	"calls/context/...": {"calls", "calls/ask", "calls/internal/date", "calls/schema", "calls/internal/skill", "calls/internal/transcript", "calls/internal/userpath", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
 	// The engine knows no call, no provider, no store.
 	"scheduler":                        {"scheduler/flow", "scheduler/internal/...", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
@@ -93,14 +92,14 @@ var layers = map[string][]string{
 	"scheduler/trigger":                {"calls", "llm/value", "llm/value/charset"}, // it interprets cron expressions, signatures and bodies, and knows no flow
 	"scheduler/journal":                {"calls", "calls/schema", "llm", "llm/value", "llm/value/secret", "plugins"},
 	"scheduler/explain":                {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
-	// What scheduler test runs, and what it found, as data.
+	// The test cases and results of scheduler test, as data.
 	"scheduler/flowtest":           {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/memory", "llm", "llm/replay", "llm/scripted", "llm/value/...", "plugins"},
 	"scheduler/flowtest/result":    {"scheduler/explain", "llm", "llm/value"},
 	"scheduler/flowtest/compare":   {"scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "llm/value", "llm/value/atomicfile"},
 	"scheduler/flowtest/report":    {"scheduler/flowtest/compare", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/explain", "calls", "llm", "llm/value", "llm/value/linediff"},
 	"scheduler/flowtest/calibrate": {"scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "calls/schema", "llm", "llm/value"},
 	"scheduler/flowtest/stat":      {}, // numbers in, numbers out
-	// Checks look at what a run has left: they know no engine.
+	// Checks look at the record of a run: they do not use the engine.
 	"scheduler/flowtest/check":        {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/check/naming", "scheduler/flowtest/files", "scheduler/flowtest/result", "scheduler/journal", "calls", "calls/ask", "calls/memory/rank", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	"scheduler/flowtest/check/naming": {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/files", "calls", "llm/value", "llm/value/yaml"},
 	"scheduler/flowtest/files":        {"calls", "llm/value/..."},
@@ -112,17 +111,17 @@ var layers = map[string][]string{
 	"scheduler/schedulertest": {"scheduler/...", "calls", "calls/schema", "llm/...", "plugins"},
 	// Events on their way to the reader: it knows no step and no flow.
 	"scheduler/internal/eventlog": {"scheduler/journal"},
-	// What a run spends on models.
+	// A run's spending on models.
 	"scheduler/internal/budget": {"calls", "llm", "llm/value"},
 	// Which processes carry runs out.
 	"scheduler/fleet": {"llm/value"},
-	// What command line and server share knows the engine and the contracts, no backend.
+	// The part that command line and server share uses the engine and the contracts, but no backend.
 	"scheduler/service": {"scheduler", "scheduler/fleet", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "scheduler/service/preview", "calls", "calls/ask", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// Runs in the background, over the use cases.
 	"scheduler/dispatch": {"scheduler", "scheduler/fleet", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
 	// Which runs wait for a process, and why.
 	"scheduler/dispatch/queue": {"scheduler/dispatch", "scheduler/fleet", "scheduler/journal", "scheduler/service", "calls"},
-	// A prompt is rendered by the engine, over what an earlier run has left.
+	// A prompt is rendered by the engine, from the record of an earlier run.
 	"scheduler/service/preview": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value", "plugins"},
 	// It carries out the use cases on other machines.
 	"scheduler/temporal": {"scheduler/dispatch", "scheduler", "scheduler/fleet", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
@@ -150,7 +149,7 @@ var layers = map[string][]string{
 	"calls/database":               {"calls/database/pgdb", "calls/database/sqlitefile", "llm/value/wording"},
 	"scheduler/journal/sqljournal": {"scheduler/journal", "scheduler/journal/internal/...", "scheduler/journal/transfer", "calls", "llm", "llm/value/...", "calls/database", "calls/database/pgdb", "calls/database/sqlitefile"},
 	"calls/memory/sqlmemory":       {"calls", "calls/memory/...", "llm/value/...", "calls/database", "calls/database/pgdb", "calls/database/sqlitefile"},
-	// Where all parts meet. The commands know neither providers nor where things are stored.
+	// All parts meet here. The commands know neither providers nor stores.
 	"cmd/scheduler/wire":        {"calls/...", "cmd/scheduler/config", "cmd/scheduler/terminal", "llm/...", "plugins/host", "scheduler/..."},
 	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/database/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/...", "skills"},
 	"cmd/scheduler/chinesehelp": {"llm/value/wording"},
@@ -263,7 +262,7 @@ func tree(t *testing.T) (names []string) {
 			return filepath.SkipDir
 		}
 		if d.Name() == "node_modules" || rel == "scheduler/web/ui/build" || rel == "scheduler/web/dist" {
-			return filepath.SkipDir // what npm fetched, and what was built
+			return filepath.SkipDir // npm's packages and built files
 		}
 		if _, err := os.Stat(filepath.Join(name, "scheduler.yaml")); err == nil && rel != "." && rel != "configs" {
 			return filepath.SkipDir // a project that scheduler init made
@@ -366,9 +365,9 @@ func TestRootsImportTheStandardLibraryOnly(t *testing.T) {
 	}
 }
 
-// Nothing happens on import: no init but where pongo2 wants its tags registered, where
-// protobuf's generated code fills in its types, and where the program sets its collector up before others
-// allocate; no import for its side effects but that, embed and the time zones.
+// Nothing happens on import: no init, except to register tags with pongo2, in protobuf's generated code, and to
+// set up the program's garbage collector before other code allocates; no import for its side effects, except
+// these, embed and the time zones.
 func TestNothingHappensOnImport(t *testing.T) {
 	const startup = "cmd/scheduler/startup"
 	for _, f := range sources(t) {
@@ -428,7 +427,7 @@ var (
 func TestNoFileNamesAMachinePath(t *testing.T) {
 	for _, name := range tree(t) {
 		if strings.HasPrefix(name, "test/vectors/") || name == "test/arch_test.go" || name == ".git" { // .git is a file in a worktree
-			continue // vectors keep what was recorded
+			continue // vectors keep recorded texts
 		}
 		data, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// openers are the functions of the standard library that open what a path leads to, whatever
-// that is: a pipe would be waited for, and no signal ends that wait.
+// openers are the functions of the standard library that open any file at a path: opening a pipe would wait, and
+// no signal ends that wait.
 var openers = map[string][]string{
 	"os":         {"Create", "Open", "OpenFile", "OpenRoot", "ReadFile", "Truncate", "WriteFile"},
 	"io/fs":      {"ReadDir", "ReadFile"}, // of the file system of an os.Root, ReadDir too
@@ -43,7 +43,7 @@ func isTestKit(dir string) bool {
 	return strings.HasSuffix(dir, "test") || strings.HasPrefix(dir, "test/") || strings.HasPrefix(dir, "plugins/examples/")
 }
 
-// What is not a regular file is refused before it is opened, wherever a path comes from a user.
+// A path from a user must lead to a regular file, or it is refused before it is opened.
 func TestFilesAreOpenedWhereTheyAreChecked(t *testing.T) {
 	used := map[string]bool{}
 	for _, f := range sources(t) {

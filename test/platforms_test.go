@@ -96,8 +96,8 @@ func checkPlatform(t *testing.T, goos, goarch string) []error {
 	return problems
 }
 
-// checkPackage adds a package to checked and returns its type errors. Those of
-// dependencies are not reported: without cgo some of them are incomplete by design.
+// checkPackage adds a package to checked and returns its type errors. Errors of dependencies are not reported:
+// without cgo some of them are incomplete by design.
 func checkPackage(t *testing.T, listed *listedPackage, checked map[string]*types.Package, goarch string) []error {
 	t.Helper()
 	files := token.NewFileSet()

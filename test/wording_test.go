@@ -34,8 +34,7 @@ var onlyEnglish = map[string]string{
 	"cmd/scheduler/testdata":                   "tests",
 }
 
-// moreFormats has, by folder and function, the arguments that are formats besides those of
-// parameters called format.
+// moreFormats has, by folder and function, the arguments that are formats, besides parameters called format.
 var moreFormats = map[string]map[string][]int{
 	"scheduler/server": {"notFound": {0}},
 	"scheduler/flow":   {"suggest": {2}, "lintListed": {2, 3, 4}, "decodeObject": {1}, "membersOf": {1}, "checkNames": {1}},
@@ -51,7 +50,7 @@ var printedAsIs = map[string]string{
 // textFields are the fields whose literal texts are messages.
 var textFields = []string{"Message", "Hint", "Msg", "remedy"}
 
-// messages are what the sources say: the catalogs, and the formats in use with a place of each.
+// messages has the texts of the sources: the catalogs, and the formats in use with a place of each.
 type messages struct {
 	files    *token.FileSet
 	consts   map[string]string // by folder.name
@@ -232,7 +231,7 @@ func (m *messages) useCall(dir string, call *ast.CallExpr) {
 	case pkg == "fmt" && name == "Errorf", pkg == "errors" && name == "New":
 		m.useEnglish(dir, call.Args[0])
 		return
-	case name == "say", name == "Say", pkg == "wording" && name == "Of": // the first also where it is a variable
+	case name == "say", name == "Say", pkg == "wording" && name == "Of": // the first also if it is a variable
 		m.useText(dir, call.Args[0])
 	case name == "Count" && len(call.Args) == 2 && pkg != "strings":
 		if noun, ok := m.text(dir, call.Args[1]); ok {
@@ -255,7 +254,7 @@ func (m *messages) useCall(dir string, call *ast.CallExpr) {
 	}
 }
 
-// calledName returns the name of what a call calls, and of the package or variable before it.
+// calledName returns the name of the called function, and of the package or variable before it.
 func calledName(call *ast.CallExpr) (pkg, name string) {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:
@@ -275,7 +274,7 @@ func isLogged(call *ast.CallExpr) bool {
 	return isMethod && (isNamed(f.X, "log") || isNamed(f.X, "Log"))
 }
 
-// isCommand reports whether a folder has the commands, or what they print with.
+// isCommand reports whether a folder has the commands, or their code for printing.
 func isCommand(dir string) bool { return dir == "cmd/scheduler" || dir == "cmd/scheduler/terminal" }
 
 // useEnglish notes a text that goes to a user as it is.

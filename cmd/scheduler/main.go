@@ -1,5 +1,5 @@
-// Command scheduler runs flows: YAML files of calls that put a prompt together and ask a model. The package
-// scheduler explains what a run is.
+// Command scheduler runs flows: YAML files of calls that put a prompt together and ask a model. For example, scheduler run
+// hello.yaml runs one. The package scheduler explains what a run is.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 
 // AskedItem is the item of a for_each that people are asked about. [Fold] makes it; it is only data.
 type AskedItem struct {
-	// Number counts from 1 to Count; 0 is no item, or the only one.
+	// Number counts from 1 to Count; 0 means no item, or the only one.
 	Number, Count int
 	// Name is the item's name for people; "" if it has none.
 	Name string

@@ -11,7 +11,7 @@ import (
 // AskedPlace is a place that a value is asked for. [WaitingFor.AskedPlace] makes it; it is only data.
 type AskedPlace struct {
 	Pointer string
-	// Schema is that of the value, references resolved.
+	// Schema is the value's schema, references resolved.
 	Schema value.Value
 	// Either are places inside of which one is enough: /email or /phone, of an object that requires one of them.
 	Either []AskedPlace
@@ -97,8 +97,8 @@ func (p AskedPlace) Name() string {
 	return value.Unescape(p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:])
 }
 
-// IsFreeText reports whether any text fits, or any list of texts: nothing but its length is bounded. A message of the
-// user that is no answer, for example "why?", would fit as well.
+// IsFreeText reports whether any text fits, or any list of texts: nothing but its length is bounded. For example,
+// the message "why?", which does not answer the question, would fit as well.
 func (p AskedPlace) IsFreeText() bool { return isFreeText(p.Schema) }
 
 func isFreeText(of value.Value) bool {

@@ -9,10 +9,10 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// EventType is what happened: flow.X or step.X, as scripts read it.
+// EventType is the kind of an event: flow.X or step.X, as scripts read it.
 type EventType string
 
-// The types of events. Those of a step carry its id.
+// The types of events. A step's events carry its id.
 const (
 	FlowStarted   EventType = "flow.started"
 	FlowResumed   EventType = "flow.resumed"
@@ -75,16 +75,16 @@ type Data struct {
 	// Names: step.input, the values of the names that the parameters mention and nothing
 	// else has on record: vars, run.
 	Names *value.Value `json:"names,omitempty"`
-	// Text: step.delta, the next piece of the step's text; it starts over with
-	// step.started and step.retrying. step.warning, what the user should know.
-	// flow.failed, the reply that on_error of the flow made. step.child, what holds that run up.
+	// Text: step.delta, the next piece of the step's text; it starts over with step.started and step.retrying.
+	// step.warning, a message for the user. flow.failed, the reply that on_error of the flow made. step.child, the
+	// reason why that run waits.
 	Text string `json:"text,omitempty"`
-	// Code and Source: step.warning, see [calls.Warning]. A source is file:line:col of the
-	// step, or of its parameter, where the call names nothing else.
+	// Code and Source: step.warning, see [calls.Warning]. A source is file:line:col of the step, or of its parameter,
+	// unless the call names another place.
 	Code   string `json:"code,omitempty"`
 	Source string `json:"source,omitempty"`
-	// Attempt, DelayMS and Error: step.retrying. Attempt is the one that failed,
-	// from 1. What the attempt streamed is void.
+	// Attempt, DelayMS and Error: step.retrying. Attempt is the one that failed, from 1. The text that the attempt
+	// streamed is void.
 	Attempt int   `json:"attempt,omitempty"`
 	DelayMS int64 `json:"delay_ms,omitempty"`
 	// Reason: step.skipped.
@@ -100,26 +100,23 @@ type Data struct {
 	Outputs    *value.Value `json:"outputs,omitempty"`
 	Usage      *llm.Usage   `json:"usage,omitempty"`
 	DurationMS *float64     `json:"duration_ms,omitempty"`
-	// LLM: the end of a step that asked a model, or of what it ran inside itself.
+	// LLM: the end of a step, or of a part that it ran inside itself, that asked a model.
 	LLM *ModelUse `json:"llm,omitempty"`
-	// Prompts: the end of a step, or of what it runs inside itself: what models were
-	// asked beyond the input.
+	// Prompts: the end of a step, or of a part that it runs inside itself: the prompts to models beyond the input.
 	Prompts []Prompt `json:"prompts,omitempty"`
-	// RemainingSchema: step.waiting; its properties are JSON pointers of what is
-	// missing. Output is there too: what the call slot has found so far.
+	// RemainingSchema: step.waiting; its properties are the JSON pointers of the missing values. Output is there too:
+	// the values that the call slot has found so far.
 	RemainingSchema *value.Value `json:"remaining_schema,omitempty"`
 	// Waiting: flow.waiting, all that wait.
 	Waiting []WaitingFor `json:"waiting,omitempty"`
-	// Masked are the JSON pointers of what secrets were taken out of, which a resumed
-	// run does not have: in the output of step.finished and step.waiting, in the
-	// parameters of step.input (or the list of for_each), in the inputs of
-	// flow.started, in the answers of step.answered, in the outputs of flow.finished of a run
-	// that another one waits for.
+	// Masked has the JSON pointers of values from which secrets were removed, which a resumed run lacks: in the
+	// output of step.finished and step.waiting, in the parameters of step.input (or the list of for_each), in the
+	// inputs of flow.started, in the answers of step.answered, in the outputs of flow.finished of a run that another
+	// one waits for.
 	Masked []string `json:"masked,omitempty"`
-	// Answers: step.answered, an object from the pointers of the remaining schema
-	// to what the user gave there.
+	// Answers: step.answered, an object from the pointers of the remaining schema to the user's values there.
 	Answers *value.Value `json:"answers,omitempty"`
-	// Message: step.answered, what the user wrote instead of a value; the step reads it.
+	// Message: step.answered, the user's text instead of a value; the step reads it.
 	Message string `json:"message,omitempty"`
 }
 
@@ -130,45 +127,44 @@ type Process struct {
 	Version string `json:"version,omitempty"`
 }
 
-// ChildInfo is the run of a flow that a step runs, where that is a run of its own. The engine makes
-// it; it is only data.
+// ChildInfo is the run of a flow that a step runs, if that is a run of its own. The engine makes it; it is only
+// data.
 type ChildInfo struct {
 	Run  string `json:"run"`
 	Flow string `json:"flow"`
-	// Queue is where it waits for a worker.
+	// Queue is the queue in which it waits for a worker.
 	Queue string `json:"queue"`
 }
 
-// ModelUse is what a step has asked of a model in one process, with all that it ran
-// inside itself.
+// ModelUse is a step's use of models in one process, including the parts that it ran inside itself.
 type ModelUse struct {
-	// Provider and Model are the names of the last one asked; "" where unknown.
+	// Provider and Model name the last provider and model asked; "" where unknown.
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
 	// Requests are all that were sent, those that failed as well.
 	Requests int `json:"requests"`
-	// Estimated are those of them whose tokens the provider did not tell.
+	// Estimated counts the requests whose tokens the provider did not report.
 	Estimated int `json:"estimated,omitempty"`
-	// FirstTokenMS is how long the last request that was answered waited for the first
-	// piece of its answer, by the stopwatch; nil where none was.
+	// FirstTokenMS is how long the last request that was answered waited for the first piece of its answer, by the
+	// stopwatch; nil if none was.
 	FirstTokenMS *float64 `json:"first_token_ms,omitempty"`
-	// Shares are those of each provider and model that was asked, in the order of their first
-	// requests; events have them only where there are several.
+	// Shares has the use of each provider and model that was asked, in the order of their first requests; events have
+	// them only if there are several.
 	Shares []ModelShare `json:"shares,omitempty"`
 }
 
-// ModelShare is what of a [ModelUse] one provider was asked. The engine makes it; it is only data.
+// ModelShare is one provider's share of a [ModelUse]. The engine makes it; it is only data.
 type ModelShare struct {
 	Provider string    `json:"provider,omitempty"`
 	Model    string    `json:"model,omitempty"`
 	Requests int       `json:"requests"`
 	Usage    llm.Usage `json:"usage"`
-	// Failed are those of the requests that failed, and Error is why the last of these did.
+	// Failed counts the failed requests, and Error is the error of the last one.
 	Failed int    `json:"failed,omitempty"`
 	Error  string `json:"error,omitempty"`
 }
 
-// Share returns that of a provider and a model, and makes it where it is not there yet.
+// Share returns the share of a provider and a model, creating it if needed.
 func (u *ModelUse) Share(provider, model string) *ModelShare {
 	i := slices.IndexFunc(u.Shares, func(s ModelShare) bool { return s.Provider == provider && s.Model == model })
 	if i < 0 {
@@ -196,7 +192,7 @@ type ErrorInfo struct {
 	Kind    calls.Kind `json:"kind"`
 	Message string     `json:"message"`
 	Hint    string     `json:"hint,omitempty"`
-	// Position is file:line:col of what failed in the flow; "" where unknown.
+	// Position is file:line:col of the failing place in the flow; "" where unknown.
 	Position string `json:"position,omitempty"`
 	// Step is the step that failed, in flow.failed.
 	Step string `json:"step,omitempty"`

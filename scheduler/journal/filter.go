@@ -27,8 +27,8 @@ func (p *Prune) Pick(all []*RunInfo) []string {
 	return ids
 }
 
-// Matches reports whether a run may be deleted, and is one of those to delete. Keep and what
-// other runs need is left to Pick, which sees all runs.
+// Matches reports whether a run may be deleted, and is one of those to delete. Pick, which sees all runs, applies
+// Keep and spares runs that others need.
 func (p *Prune) Matches(run *RunInfo) bool {
 	states := p.States
 	if len(states) == 0 {

@@ -103,7 +103,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		s.MaskedInputs = data.Masked
 	case FlowResumed:
 		s.Resumed++
-		// What an earlier process left unfinished runs again.
+		// Steps that an earlier process left unfinished run again.
 		s.Error, s.Reply = nil, ""
 		for _, st := range s.byID {
 			waitsInside := st.State == StepStatusWaiting && st.Found.IsNull() // of its own it lacks nothing
@@ -113,7 +113,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 			}
 		}
 	case FlowWaiting:
-		// What still runs has steps or items inside that wait.
+		// Steps that still run have waiting steps or items inside.
 		for _, st := range s.byID {
 			if st.State == StepStatusRunning {
 				st.State = StepStatusWaiting
@@ -300,7 +300,7 @@ func (st *StepState) IsUnread(remaining value.Value) bool {
 	return st.Message != "" && isSame && slices.Equal(before.Pointers(), now.Pointers())
 }
 
-// AddAnswers adds what a user gave; the newest answer for a pointer counts.
+// AddAnswers adds a user's answers; the newest answer for a pointer counts.
 func (st *StepState) AddAnswers(answers value.Value) {
 	all := value.NewMap(answers.Map().Len())
 	if st.Answers.Map() != nil {

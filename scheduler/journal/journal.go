@@ -12,19 +12,18 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Journal is the append-only record of runs: what a run needs to go on after its
-// process ended, and what people look up later. The packages sqlite, postgres and memory have
-// one each. All methods are safe for concurrent use; several processes may share a file or a
-// database.
+// Journal is the append-only record of runs: the data with which a run continues after its process ended, and that
+// people look up later. The packages sqljournal and memory have implementations. All methods are safe for
+// concurrent use; several processes may share a file or a database.
 type Journal interface {
 	RunRecorder
 	RunReader
 	RunKeeper
 	// ID names the store, the same in every process that shares it.
 	ID(ctx context.Context) (string, error)
-	// CheckWritable returns an error where no run could be recorded now, for example because the disk is full.
+	// CheckWritable returns an error if no run could be recorded now, for example because the disk is full.
 	CheckWritable(ctx context.Context) error
-	// Close releases what is still held, after what was accepted is committed.
+	// Close commits the accepted events and then releases the runs still held.
 	Close() error
 }
 
@@ -34,9 +33,9 @@ type RunRecorder interface {
 	// Begin records a new run and holds it. An id that exists is an error of kind
 	// Invalid.
 	Begin(ctx context.Context, run *RunHeader) (RunLog, error)
-	// Reopen holds a run that exists, to go on with it. Where its last holder died before it
-	// heeded a request to cancel it, the run is cancelled before. The error is a *[HeldError]
-	// while another holds it, one of kind NotFound for an unknown id.
+	// Reopen holds an existing run, to continue it. If its last holder died before obeying a request to cancel it,
+	// the run is cancelled first. The error is a *[HeldError] while another holds it, one of kind NotFound for an
+	// unknown id.
 	Reopen(ctx context.Context, id string) (RunLog, error)
 }
 
@@ -52,19 +51,18 @@ type RunLog interface {
 // use. Once a write has failed, it refuses every further one with the same error; reopen the run
 // to go on.
 type EventWriter interface {
-	// Append adds events to the run, in order. They are durable when it returns; in
-	// mode [Async] it does not wait for that, and an error shows at a later call. Their
-	// Seq must go on where the last ended, and Run be the id of this run; all of a batch
-	// is stored, or nothing. Once begun it is not given up when ctx ends.
+	// Append adds events to the run, in order. They are durable when it returns; in mode [Async] it does not wait for
+	// that, and an error shows at a later call. Their Seq must continue after the last one, and Run be the id of this
+	// run; all of a batch is stored, or nothing. Once begun, it is not aborted when ctx ends.
 	Append(ctx context.Context, events ...*Event) error
 	// Revise replaces the text of the flow, with all that is Before it.
 	Revise(ctx context.Context, text FlowText) error
 }
 
-// HeldReader reads what a run needs to go on. It is a role of a [RunLog], and as safe for
-// concurrent use.
+// HeldReader reads the data that a run needs to continue. It is a role of a [RunLog], and as safe for concurrent
+// use.
 type HeldReader interface {
-	// Header returns what the run began with, Info how it stood when it was opened.
+	// Header returns the run's header, Info its state when it was opened.
 	Header(ctx context.Context) (*RunHeader, error)
 	Info() RunInfo
 	// Events is [EventReader] Events with the bytes of images in place.
@@ -79,13 +77,12 @@ type Hold interface {
 	// cancelled (cause [ErrCancelRequested]), or when the lease is lost (a
 	// *[HeldError]). Call stop when it is not needed any more.
 	Watch(parent context.Context) (ctx context.Context, stop context.CancelFunc)
-	// Close commits what was added and lets go of the run. It may be called
-	// twice.
+	// Close commits the added events and releases the run. It may be called twice.
 	Close() error
 }
 
-// RunReader looks at runs, held or not. It is a role of a [Journal], and as safe for concurrent
-// use; what it returns is only data that belongs to the caller.
+// RunReader looks at runs, held or not. It is a role of a [Journal], and as safe for concurrent use; its results
+// are only data and belong to the caller.
 type RunReader interface {
 	RunFinder
 	EventReader
@@ -95,35 +92,33 @@ type RunReader interface {
 type RunFinder interface {
 	// Run returns how a run stands. The error is of kind NotFound for an unknown id.
 	Run(ctx context.Context, id string) (*RunInfo, error)
-	// Header returns what it began with.
+	// Header returns the run's header.
 	Header(ctx context.Context, id string) (*RunHeader, error)
 	// Runs lists runs, the newest first: the last to begin, whatever its clock said.
 	Runs(ctx context.Context, filter RunFilter) iter.Seq2[*RunInfo, error]
 }
 
-// EventReader reads what happened in runs. Images are not shown: where their bytes stood in a
-// text there is data:TYPE;sha256=HEX;size=BYTES, with the digest of the decoded bytes. It is a
-// role of a [RunReader].
+// EventReader reads the events of runs. Images are not shown: in a text, their bytes are replaced by
+// data:TYPE;sha256=HEX;size=BYTES, with the digest of the decoded bytes. It is a role of a [RunReader].
 type EventReader interface {
-	// Events returns those of a run with a Seq of at least from, in order.
+	// Events returns the events of a run with a Seq of at least from, in order.
 	Events(ctx context.Context, id string, from int64) iter.Seq2[*Event, error]
 	// Follow yields the events of a run with a Seq greater than after, those that are
 	// there and then those to come, until the run is over or waits and no process holds
 	// it. It returns the error of ctx when that ends before.
 	Follow(ctx context.Context, id string, after int64) iter.Seq2[*Event, error]
-	// Subscribe returns a channel that receives when a run may have events which were written
-	// after Subscribe, by whichever process, and what ends that. Notice may be lost: whoever
-	// waits for it looks from time to time too. The channel is nil where the store has none.
+	// Subscribe returns a channel that receives when a run may have events which were written after Subscribe, by any
+	// process, and a function that ends the subscription. Notice may be lost, so also check from time to time. The
+	// channel is nil if the store has no notices.
 	Subscribe(id string) (noticed <-chan struct{}, stop func())
 }
 
-// RunKeeper is what users do to runs from outside. It is a role of a [Journal], and as safe
-// for concurrent use.
+// RunKeeper has the operations of users on runs. It is a role of a [Journal], and as safe for concurrent use.
 type RunKeeper interface {
-	// Cancel asks the process that holds the run to stop it, which takes up to a
-	// second or two. Where the holder lets go of a run that is not over, which then waits or was
-	// to go on elsewhere, the run is cancelled too. A run without a holder is cancelled at once,
-	// with a flow.cancelled event. A run that is over is an error of kind Invalid.
+	// Cancel asks the process that holds the run to stop it, which takes up to a second or two. If the holder
+	// releases a run that is not over (it waits, or was to continue elsewhere), the run is cancelled too. A run
+	// without a holder is cancelled at once, with a flow.cancelled event. A run that is over is an error of kind
+	// Invalid.
 	Cancel(ctx context.Context, id string) error
 	// Release takes a run from its holder: every further write of that one fails with a
 	// *[HeldError]. It is for a holder that cannot be alive though its lease seems to last:
@@ -166,8 +161,8 @@ func (t FlowText) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// RunHeader is what a run begins with. The engine makes it for [RunRecorder]; a journal makes
-// a new one for each reader.
+// RunHeader is the data with which a run begins. The engine makes it for [RunRecorder]; a journal makes a new one
+// for each reader.
 type RunHeader struct {
 	ID   string
 	Flow string
@@ -179,16 +174,15 @@ type RunHeader struct {
 	// Conversation is the list of messages that the caller sent before the question; null for
 	// none, and in runs of older programs.
 	Conversation value.Value
-	// Labels are what runs are found by: see [RunFilter]. Names such as [LabelOwner] mean
-	// the same for every program.
+	// Labels select runs in lists: see [RunFilter]. Names such as [LabelOwner] mean the same for every program.
 	Labels map[string]string
-	// Program is the version of the program that began the run; "" where unknown.
+	// Program is the version of the program that began the run; "" if unknown.
 	Program string
-	// Options are what else the program needs to go on as it began: the name of the
-	// provider, the seed. An object, or null.
+	// Options has the other data with which the program continues as it began, for example the name of the provider
+	// and the seed. An object, or null.
 	Options   value.Value
 	StartedAt time.Time
-	// Mode is Sync where it is empty.
+	// Mode is Sync if it is empty.
 	Mode Durability
 }
 
@@ -196,12 +190,12 @@ type RunHeader struct {
 const (
 	// LabelOwner is the user whose run it is.
 	LabelOwner = "owner"
-	// LabelOrigin is what began it: cli, api, openai, mcp or trigger.
+	// LabelOrigin names the source of the run: cli, api, openai, mcp or trigger.
 	LabelOrigin = "origin"
 	// LabelSession is the session that it belongs to.
 	LabelSession = "session"
-	// LabelRunsOn names what carries the run out on other machines, such as temporal; without it every
-	// process may go on with the run.
+	// LabelRunsOn names the remote runner of the run, for example temporal; without it every process may continue the
+	// run.
 	LabelRunsOn = "runs_on"
 	// LabelChildOf is the run that waits for it: see step.child.
 	LabelChildOf = "child_of"
@@ -214,12 +208,12 @@ type RunInfo struct {
 	Flow      string    `json:"flow"`
 	State     RunStatus `json:"state"`
 	StartedAt time.Time `json:"started_at"`
-	// Labels are those of its header; nil where it has none.
+	// Labels has its header's labels; nil if it has none.
 	Labels map[string]string `json:"labels,omitempty"`
 	// UpdatedAt is the time of the last event.
 	UpdatedAt time.Time `json:"updated_at"`
-	// TouchedAt is when a process last wrote to it, to some seconds: by the clock of the
-	// journal, where UpdatedAt goes by that of the run, which may be set to any time.
+	// TouchedAt is when a process last wrote to it, to some seconds: by the clock of the journal, while UpdatedAt
+	// uses the run's clock, which may be set to any time.
 	TouchedAt time.Time `json:"-"`
 	// Cursor is the place of the run among all runs of its journal: see [RunFilter].
 	Cursor string `json:"-"`
@@ -229,7 +223,7 @@ type RunInfo struct {
 	Summary Summary `json:"-"`
 	// Holder is the process that holds the run; nil for none.
 	Holder *Holder `json:"-"`
-	// Abandoned is set where the last holder died: it has not let go of the run.
+	// Abandoned is set if the last holder died without releasing the run.
 	Abandoned bool `json:"-"`
 	// CancelRequested is set when the holder was asked to stop the run.
 	CancelRequested bool `json:"-"`
@@ -250,9 +244,9 @@ func (r *RunInfo) Queued() bool {
 type Holder struct {
 	PID  int
 	Host string
-	// Since is when it took the run; zero where that is not known.
+	// Since is the time at which it took the run; zero if not known.
 	Since time.Time
-	// Until is when the lease ends unless it is renewed; zero where it does not end.
+	// Until is the time at which the lease ends unless renewed; zero if it does not end.
 	Until time.Time
 }
 
@@ -260,7 +254,7 @@ type Holder struct {
 // change.
 type HeldError struct {
 	Run string
-	// Holder is nil where the run was taken away and is free again, or deleted.
+	// Holder is nil if the run was taken away and is free again, or deleted.
 	Holder *Holder
 }
 
@@ -292,7 +286,7 @@ func (e *HeldError) text() wording.Text {
 		e.Run, e.Holder, clockTime(e.Holder.Until, time.Now()))
 }
 
-// clockTime returns a time in the local zone, with its day where that is not the day of now.
+// clockTime returns a time in the local zone, with its day if that is not today.
 func clockTime(t, now time.Time) string {
 	t = t.Local()
 	if t.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
@@ -304,8 +298,8 @@ func clockTime(t, now time.Time) string {
 // ErrCancelRequested is the cause when a run is cancelled from outside.
 var ErrCancelRequested error = calls.Errorf(calls.Canceled, "the run was cancelled from outside")
 
-// ErrSecretLost is why a step fails that would need what the journal does not keep:
-// to resume the run does not help.
+// ErrSecretLost is the error of a step that needs a secret that the journal does not keep: resuming the run does
+// not help.
 var ErrSecretLost = wording.Errorf("a secret stood in what was known, and the journal does not keep secrets")
 
 // RunFilter picks runs of a journal: those that fit every field which is set. The caller makes
@@ -320,11 +314,9 @@ type RunFilter struct {
 	// Since and Before bound when the run began, by its own clock: at Since or later, and
 	// before Before.
 	Since, Before time.Time
-	// After is the Cursor of the last run that was listed: the list goes on after it,
-	// also where that run is gone.
+	// After is the Cursor of the last listed run: the list continues after it, even if that run is gone.
 	After string
-	// DownTo is the Cursor of a run at which the list ends, without that run and also where it is
-	// gone.
+	// DownTo is the Cursor of a run at which the list ends, without that run, even if it is gone.
 	DownTo string
 	// Limit is how many there may be; 0 is all.
 	Limit int
@@ -348,7 +340,7 @@ type Prune struct {
 	Force bool
 }
 
-// Pruned is what [RunKeeper] Prune has deleted. It belongs to the caller.
+// Pruned reports the runs that [RunKeeper] Prune has deleted. It belongs to the caller.
 type Pruned struct {
 	Runs []string
 	// Bytes is by how much the journal became smaller.

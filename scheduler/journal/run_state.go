@@ -43,8 +43,8 @@ func (s RunStatus) After(t EventType) RunStatus {
 // IsOver reports whether a run of this state does not go on by itself, and waits for nothing.
 func (s RunStatus) IsOver() bool { return s == RunFinished || s == RunFailed || s == RunCancelled }
 
-// StopsRun reports whether the run stops with the event: it is over, or waits for values. Whoever carries it
-// out lets go of it.
+// StopsRun reports whether the run stops with the event: it is over, or waits for values. Its holder releases it
+// then.
 func (e *Event) StopsRun() bool { return e.Step == "" && RunRunning.After(e.Type) != RunRunning }
 
 // StepStatus is how a step stands.
@@ -65,16 +65,16 @@ const (
 // chose at random: the digits of a number.
 const NameOfSeed = "random_seed"
 
-// RunState is a run rebuilt from its events. Its JSON, beside that of [RunInfo],
-// is what `runs show` prints. [Fold] makes it, or NewRunState and [RunState.Add] event by
-// event; it must not be used by several goroutines at once while events are added.
+// RunState is a run rebuilt from its events. `runs show` prints its JSON together with [RunInfo]'s. [Fold] makes
+// it, or NewRunState and [RunState.Add] event by event; it must not be used by several goroutines at once while
+// events are added.
 type RunState struct {
 	State RunStatus `json:"state"`
 	// Steps are in the order in which they came up; those that did not are missing
 	// until [RunState.Complete].
 	Steps   []*StepState `json:"steps"`
 	Waiting []WaitingFor `json:"waiting"`
-	// Inputs are those of flow.started, with secrets masked.
+	// Inputs has the inputs from flow.started, with secrets masked.
 	Inputs value.Value `json:"-"`
 	// Conversation is the list of messages of flow.started; null for none.
 	Conversation value.Value `json:"-"`
@@ -83,11 +83,11 @@ type RunState struct {
 	Outputs value.Value `json:"outputs,omitzero"`
 	Error   *ErrorInfo  `json:"error,omitempty"`
 	Reply   string      `json:"reply,omitempty"`
-	// Warnings are those of the last attempt of each step, in their order.
+	// Warnings has the warnings of the last attempt of each step, in their order.
 	Warnings []WarningInfo `json:"warnings,omitempty"`
 	// Stretches are which servers and workers carried the run out, one after the other.
 	Stretches []Stretch `json:"workers,omitempty"`
-	// Usage is what all processes have spent; of one that died, what had finished.
+	// Usage is the spending of all processes; for one that died, only of the finished work.
 	Usage llm.Usage `json:"usage"`
 	// MaskedOutputs are the places in Outputs that secrets were taken out of, in a run that another
 	// one waits for.
@@ -118,20 +118,19 @@ type StepState struct {
 	ID    string     `json:"id"`
 	Call  string     `json:"call"`
 	State StepStatus `json:"state"`
-	// Attempts counts every start and every retry, over all processes; not that a
-	// step goes on waiting, or goes on with what waits inside it.
+	// Attempts counts every start and every retry, over all processes; but not when a step continues to wait, or
+	// continues with waiting parts inside it.
 	Attempts   int     `json:"attempts"`
 	DurationMS float64 `json:"duration_ms"`
-	// Usage is what all attempts have spent, with what they ran inside the step; a
-	// process that died leaves what had finished inside.
+	// Usage is the spending of all attempts, including the parts that they ran inside the step; for a process that
+	// died, only of the finished parts.
 	Usage llm.Usage  `json:"usage"`
 	Error *ErrorInfo `json:"error,omitempty"`
 	// Reason is why the step was skipped.
 	Reason string `json:"reason,omitempty"`
-	// Child is the run of its own that the step has run its flow as; "" where it did so in its
-	// own run.
+	// Child is the separate run in which the step ran its flow; "" if it did so in its own run.
 	Child string `json:"child,omitempty"`
-	// Items are those of a for_each step that came up.
+	// Items has the items of a for_each step that have begun.
 	Items []*StepState `json:"items,omitempty"`
 
 	// StartedAt is when the last attempt began, and StartedSeq the Seq of that event.
@@ -141,31 +140,31 @@ type StepState struct {
 	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`
 	Output value.Value `json:"-"`
-	// Names are the values of vars and run, as far as the parameters mention them, and that of
-	// [NameOfSeed] where a template of theirs chose at random.
+	// Names are the values of vars and run, as far as the parameters mention them, and [NameOfSeed]'s value if a
+	// template of theirs chose at random.
 	Names value.Value `json:"-"`
-	// LLM is what the last process asked of a model; nil where it asked nothing.
+	// LLM is the last process's use of models; nil if it used none.
 	LLM *ModelUse `json:"-"`
-	// Prompts are what models were asked beyond Input, whole.
+	// Prompts has the whole prompts to models beyond Input.
 	Prompts []Prompt `json:"-"`
-	// Remaining is the remaining schema of a step that waits, Answers what users
-	// gave it so far, by pointer; null without any.
+	// Remaining is the remaining schema of a step that waits, Answers the users' values so far, by pointer; null
+	// without any.
 	Remaining value.Value `json:"-"`
 	Answers   value.Value `json:"-"`
 
-	// Message is what the user wrote as an answer, which the step has not read yet; "" without one.
+	// Message is the user's answer as text, which the step has not read yet; "" without one.
 	Message string `json:"-"`
 	// misses counts the messages in a row that the step has read, and after which it still waits for the same values.
 	misses int
 	// said is the last message.
 	said string
 
-	// IsGiven is set where a test file has the output of the step: its call has not run.
+	// IsGiven is set if a test file has the output of the step: its call has not run.
 	IsGiven bool `json:"-"`
-	// Found is what the call slot had put out when the step came to wait.
+	// Found is the output of the call slot when the step began to wait.
 	Found value.Value `json:"-"`
-	// MaskedParams, MaskedFound and MaskedOutput are the JSON pointers of what secrets
-	// were taken out of: in Params or in the list of a for_each step, in Found, in Output.
+	// MaskedParams, MaskedFound and MaskedOutput are the JSON pointers of values from which secrets were removed: in
+	// Params or in the list of a for_each step, in Found, in Output.
 	MaskedParams []string `json:"-"`
 	MaskedFound  []string `json:"-"`
 	MaskedOutput []string `json:"-"`
@@ -175,7 +174,7 @@ type StepState struct {
 	// waited: the run came to wait for the step, or for something in it, and has not
 	// begun it again since.
 	waited bool
-	// told is the conversation that the step, or what it ran inside, told last.
+	// told is the last conversation that the step, or a part inside it, reported.
 	told      []value.Value
 	toldParts []calls.Part
 	isTouched bool // it is in the changes of the run
@@ -208,11 +207,11 @@ func NewRunState() *RunState {
 	return &RunState{State: RunRunning, Steps: []*StepState{}, Waiting: []WaitingFor{}, byID: map[string]*StepState{}}
 }
 
-// Step finds a step, or an item by id[index]; nil where nothing happened to it.
+// Step finds a step, or an item by id[index]; nil if it has no events.
 func (s *RunState) Step(id string) *StepState { return s.byID[id] }
 
-// WantedSchema returns the schema that slot fills for a step: its own, or that of the call whose
-// parameters it fills.
+// WantedSchema returns the schema that slot fills for a step: its own, or the schema of the call whose parameters
+// it fills.
 func (s *RunState) WantedSchema(st *StepState) value.Value {
 	params := st.Params
 	if inner := s.Step(st.ID + "/slot-1"); inner != nil {
@@ -222,7 +221,7 @@ func (s *RunState) WantedSchema(st *StepState) value.Value {
 	return wanted
 }
 
-// Forget drops what is known of a step that has changed, with all inside it.
+// Forget drops the state of a step that has changed, with all inside it.
 func (s *RunState) Forget(id string) {
 	gone := func(other string) bool {
 		return other == id || strings.HasPrefix(other, id+"/") || strings.HasPrefix(other, id+"[")

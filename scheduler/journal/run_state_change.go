@@ -12,7 +12,7 @@ type Change struct {
 	// Steps are the steps and items that have changed, each whole but for its items, which are steps of their own here: the item 3 of
 	// the step a is "a[3]". New ones are in the order in which they came up.
 	Steps []StepState `json:"steps,omitempty"`
-	// Waiting, Warnings and Usage are nil where they are as before; an empty list is one that has become empty.
+	// Waiting, Warnings and Usage are nil if unchanged; an empty list is one that has become empty.
 	Waiting  []WaitingFor  `json:"waiting,omitzero"`
 	Warnings []WarningInfo `json:"warnings,omitzero"`
 	Usage    *llm.Usage    `json:"usage,omitempty"`
@@ -22,7 +22,7 @@ type Change struct {
 	Reply   string      `json:"reply,omitempty"`
 }
 
-// changes collects what a [Change] tells.
+// changes collects the content of a [Change].
 type changes struct {
 	steps                      []*StepState
 	waiting, warnings, isSpent bool
@@ -36,7 +36,7 @@ func (c *changes) touch(st *StepState) {
 	}
 }
 
-// TakeChange returns what the events since the last TakeChange have changed.
+// TakeChange returns the changes by events since the last TakeChange.
 func (s *RunState) TakeChange() *Change {
 	change := &Change{State: s.State, Outputs: s.Outputs, Error: s.Error, Reply: s.Reply}
 	for _, st := range s.changes.steps {

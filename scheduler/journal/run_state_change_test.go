@@ -88,7 +88,7 @@ func checkChanges(t *testing.T, text string) {
 	}
 }
 
-// A change has what its events have changed, and no more.
+// A change has only the parts that its events have changed.
 func TestChangeIsSmall(t *testing.T) {
 	state := journal.NewRunState()
 	for e, err := range eventsOf(t, `

@@ -8,9 +8,8 @@ import (
 // DeclaredStep is a step as the flow declares it.
 type DeclaredStep struct{ ID, Call string }
 
-// Complete adds the steps of the flow that nothing happened to yet, and puts all
-// in the order of the flow; what ran inside a step comes after it, in the order in
-// which it came up.
+// Complete adds the steps of the flow without events, and puts all in the order of the flow; parts inside a step
+// come after it, in the order in which they began.
 func (s *RunState) Complete(steps []DeclaredStep) {
 	place := make(map[string]int, len(steps))
 	for i, step := range steps {
@@ -20,7 +19,7 @@ func (s *RunState) Complete(steps []DeclaredStep) {
 			st.Call = step.Call
 		}
 	}
-	inside := map[string][]*StepState{} // what there is to the step or item that it runs in
+	inside := map[string][]*StepState{} // the parts by the step or item in which they run
 	for _, st := range s.Steps {
 		outer := OuterPath(st.ID)
 		for outer != "" && s.byID[outer] == nil {
@@ -36,7 +35,7 @@ func (s *RunState) Complete(steps []DeclaredStep) {
 	s.Steps = appendTree(s.Steps[:0], inside, "")
 }
 
-// appendTree adds what is inside a step or item, each with what is inside of it.
+// appendTree adds the parts inside a step or item, each with the parts inside it.
 func appendTree(all []*StepState, inside map[string][]*StepState, id string) []*StepState {
 	for _, st := range inside[id] {
 		all = appendTree(append(all, st), inside, st.ID)

@@ -4,9 +4,8 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// chargeUsage counts what a step reports as spent, for the step and all around it. The
-// end of a step tells what it spent in its process, with all inside it; of that, what
-// ended inside was counted before.
+// chargeUsage counts a step's reported spending, for the step and all around it. The end of a step reports its
+// spending in its process, with all parts inside it; finished parts were counted before.
 func (s *RunState) chargeUsage(st *StepState, told *llm.Usage) {
 	if told == nil {
 		return
@@ -25,7 +24,7 @@ func (s *RunState) chargeUsage(st *StepState, told *llm.Usage) {
 	}
 }
 
-// UsageOf returns what a step has spent; "" is the whole run.
+// UsageOf returns a step's spending; "" is the whole run.
 func (s *RunState) UsageOf(id string) llm.Usage {
 	if st := s.byID[id]; st != nil {
 		return st.Usage

@@ -33,7 +33,7 @@ func WarningEvents(events []*Event) (warnings []*Event) {
 	return warnings
 }
 
-// warningOf returns the event as a warning; nil where it is none.
+// warningOf returns the event as a warning; nil if it is not one.
 func warningOf(ev *Event) *Event {
 	switch {
 	case ev.Data == nil:
@@ -49,5 +49,5 @@ func warningOf(ev *Event) *Event {
 	return nil
 }
 
-// voidsWarnings reports whether a step begins again with an event, so that what it has warned of before does not count.
+// voidsWarnings reports whether a step begins again with an event, so that its earlier warnings do not count.
 func voidsWarnings(t EventType) bool { return t == StepStarted || t == StepRetrying }

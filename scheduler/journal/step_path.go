@@ -37,10 +37,9 @@ func OuterPath(id string) string {
 	return id[:max(strings.LastIndexByte(id, '/'), 0)]
 }
 
-// pseudoStep is the id of what a step runs inside itself, a piece of its work or a call: outer/slot-1, outer/mcp.shop.getPrice-2. The id of
-// a step has no hyphen.
+// pseudoStep matches the id of a part that a step runs inside itself, a piece of its work or a call: outer/slot-1,
+// outer/mcp.shop.getPrice-2. The id of a step has no hyphen.
 var pseudoStep = regexp.MustCompile(`/[^/]+-[0-9]+$`)
 
-// IsPseudoStep reports whether id is that of what a step runs inside itself:
-// outer/slot-1.
+// IsPseudoStep reports whether id belongs to a part that a step runs inside itself, for example outer/slot-1.
 func IsPseudoStep(id string) bool { return pseudoStep.MatchString(id) }

@@ -6,7 +6,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// What a step runs inside itself has the name of a call or of a piece of its work, be it that of a plugin or of an MCP tool.
+// A part that a step runs inside itself has the name of a call (also of a plugin or an MCP tool) or of a piece of
+// its work.
 func TestIsPseudoStep(t *testing.T) {
 	for id, want := range map[string]bool{
 		"outer/slot-1":                         true,

@@ -76,7 +76,7 @@ func (s Summary) afterStep(ev *Event, data *Data) Summary {
 	return s
 }
 
-// lineOr returns the line of a text, or another line where the text is empty.
+// lineOr returns the line of a text, or otherwise if the text is empty.
 func lineOr(text value.Value, otherwise string) string {
 	if line := summaryLine(text); line != "" {
 		return line

@@ -14,13 +14,13 @@ import (
 type WaitingFor struct {
 	Step            string      `json:"step"`
 	RemainingSchema value.Value `json:"remaining_schema"`
-	// Reasons are why the values are unknown, where something went wrong: a model that
-	// failed, an answer that did not fit.
+	// Reasons says why the values are unknown, if something went wrong: a model that failed, an answer that did not
+	// fit.
 	Reasons []string `json:"reasons,omitempty"`
 	// Why has, for each place that a value is wanted for, why there is none, in the order of the
 	// places. Runs that were recorded before it was known have none.
 	Why []MissingValue `json:"why,omitempty"`
-	// Unread is set where the user has just answered with a message that has none of the values.
+	// Unread is set if the user has just answered with a message that has none of the values.
 	Unread bool `json:"unread,omitempty"`
 	// Said is that message, and Misfit the value for the first place that was found in it and did not fit; null for none.
 	// Only [Fold] knows them.
@@ -52,9 +52,8 @@ const maxReasons = 8
 // maxQuoted is how much of a text messages show, in characters.
 const maxQuoted = 80
 
-// NewWaitingFor returns a step that waits, with what slot put out before it did; the reasons
-// are in the language. modelAnswered is true where a model was
-// asked for the values and has answered.
+// NewWaitingFor returns a step that waits, with the output of slot before it began to wait; the reasons are in the
+// language. modelAnswered is true if a model was asked for the values and has answered.
 func NewWaitingFor(language, step string, found, remaining value.Value, modelAnswered bool) WaitingFor {
 	w := WaitingFor{Step: step, RemainingSchema: remaining}
 	add := func(reason string) {
@@ -104,8 +103,8 @@ func (w *WaitingFor) rejectionReasons(pointer string, found value.Value) (reason
 	return reasons
 }
 
-// rejectionText returns a reason of slot, which is in the language of the run: in both languages, and
-// without the place, where it is what the schema of the place says.
+// rejectionText returns a reason of slot, which is in the language of the run: in both languages, and without the
+// place, if it repeats a problem by the schema of the place.
 func (w *WaitingFor) rejectionText(pointer string, given value.Value, reason string) wording.Text {
 	for _, problem := range w.problemsAt(pointer, given) {
 		text := textOf(problem)
@@ -117,7 +116,7 @@ func (w *WaitingFor) rejectionText(pointer string, given value.Value, reason str
 	return wording.Same(reason)
 }
 
-// problemsAt returns what is wrong with a value at a place.
+// problemsAt returns the problems of a value at a place.
 func (w *WaitingFor) problemsAt(pointer string, v value.Value) schema.Problems {
 	properties, _ := w.RemainingSchema.Get("properties")
 	property, _ := properties.Get(pointer)
@@ -175,7 +174,7 @@ func (w *WaitingFor) misfitReason(pointer string, found value.Value) (reason wor
 	return wording.Say(format, value.Truncate(have.JSON(), maxQuoted), problems[0])
 }
 
-// pointerName returns a pointer in a message: that of the whole would not be seen.
+// pointerName returns a pointer in a message: the empty pointer of the whole would not be seen.
 func pointerName(pointer string) string { return cmp.Or(pointer, `""`) }
 
 // Rejection takes apart one of the answers that slot did not take.
@@ -187,7 +186,7 @@ func Rejection(v value.Value) (pointer, reason string) {
 	return pointer, reason
 }
 
-// String returns the step and the pointers of what it waits for.
+// String returns the step and the pointers of the values it waits for.
 func (w WaitingFor) String() string { return w.Name().En }
 
 // Name is String in the built-in languages.

@@ -1,6 +1,6 @@
-// Package web holds the page of scheduler serve as it was built. Its sources are in ui, a
-// project of Node's; make web builds them into dist, which is committed, so that building
-// the program needs Go alone. Its README tells where what is.
+// Package web holds the built page of scheduler serve, for example dist/index.html.gz. Its sources are in ui, a
+// project of Node's; make web builds them into dist, which is committed, so that building the program needs Go
+// alone. Its README explains the folders.
 package web
 
 import (

@@ -83,8 +83,8 @@ func times(x float64) string { return fmt.Sprintf("%.1f", x) }
 // cost is per step.
 type cost struct{ wall, cpu, allocs float64 }
 
-// measure takes the best of some rounds: what is slower was disturbed. A run that
-// takes long is a round of its own.
+// measure takes the best of some rounds: slower rounds were disturbed. A run that takes long is a round of its
+// own.
 func measure(tb testing.TB, run runner, steps int) cost {
 	tb.Helper()
 	const rounds, long = 5, 100 * time.Millisecond

@@ -1,5 +1,5 @@
 // Package chaos kills a process that runs a flow, at random moments, and has others
-// go on with the run until it is finished.
+// continue the run until it is finished. For example, it checks that no finished step runs a second time.
 package chaos
 
 import (
@@ -89,7 +89,7 @@ func TestKilledRuns(t *testing.T) {
 	t.Logf("%d runs, %d kills", rounds, kills)
 }
 
-// undisturbed are the outputs of the flow when nobody kills it.
+// undisturbed are the outputs of the flow when it is not killed.
 func undisturbed(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -261,7 +261,7 @@ func finished(t *testing.T, dir string) map[string]bool {
 	return done
 }
 
-// checkWork looks at what the last process began to work on: nothing that was done.
+// checkWork checks that the last process began no work that was already done.
 func checkWork(t *testing.T, dir string, done map[string]bool) (began []string) {
 	t.Helper()
 	name := filepath.Join(dir, "work.log")

@@ -117,8 +117,8 @@ func serveProject(t *testing.T, dir string) (base, token string) {
 	return "", ""
 }
 
-// TestOpenAI uses the OpenAI-compatible API as the clients of OpenAI do, that of Go and,
-// where Node is there, that of npm.
+// TestOpenAI uses the OpenAI-compatible API as the clients of OpenAI do, the one for Go and, if Node is installed,
+// the one from npm.
 func TestOpenAI(t *testing.T) {
 	base, token := serve(t)
 	client := openai.NewClient(option.WithBaseURL(base), option.WithAPIKey(token), option.WithMaxRetries(0))
@@ -189,7 +189,7 @@ func testStream(t *testing.T, client openai.Client) {
 	}
 }
 
-// testWaiting answers, in the next turn, what a run asks for.
+// testWaiting answers the question of a run in the next turn.
 func testWaiting(t *testing.T, client openai.Client) {
 	params := ask("place", "Where?")
 	first, err := client.Chat.Completions.New(t.Context(), params)

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// conversation is what a customer says to the support desk of flows/, and what the desk is to reply: each
-// want is a regular expression.
+// conversation has a customer's messages to the support desk of flows/, and the expected replies: each want is a
+// regular expression.
 type conversation struct {
 	name  string
 	turns []string
@@ -208,7 +208,7 @@ func (r *chatRequest) text(i int) string {
 	return text
 }
 
-// serveModel plays a model: it picks the branch, fills the slot and answers by words in what it is sent.
+// serveModel plays a model: it picks the branch, fills the slot and answers by words in the request.
 func serveModel(w http.ResponseWriter, r *http.Request) {
 	var request chatRequest
 	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
@@ -290,7 +290,7 @@ func fillSlot(prompt string) string {
 	return string(text)
 }
 
-// reply answers the customer with what the prompt says about the order, and uses the tools.
+// reply answers the customer with the prompt's text about the order, and uses the tools.
 func reply(request *chatRequest, message map[string]any) {
 	newest, turns := "", 0
 	for i, m := range request.Messages {

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package cluster holds runs on several machines to what they promise, while workers, Postgres
-// and Temporal die, freeze and come back. Every process is real; they share one machine.
+// Package cluster checks the guarantees of runs on several machines, for example that no event is lost, while
+// workers, Postgres and Temporal die, freeze and come back. Every process is real; they share one machine.
 //
 // make cluster sets CLUSTER_ROUNDS, without which the tests are skipped: they need Postgres, for
 // one server with the store and one with the state of Temporal, and a server of Temporal, which is
@@ -56,7 +56,7 @@ func rounds(t testing.TB) int {
 // cluster is a Temporal server, a Postgres, a folder with flows, and workers. [newCluster] makes
 // one for a test.
 type cluster struct {
-	t        testing.TB // where failures are told
+	t        testing.TB // reports failures
 	root     testing.TB // with whose end the processes end
 	program  string     // the path of scheduler
 	dir      string     // the project
@@ -105,8 +105,7 @@ func newCluster(t testing.TB) *cluster {
 
 func (c *cluster) build(out, dir, pkg string) {
 	c.t.Helper()
-	// As make build does: what that has compiled is not compiled again. Both programs must have
-	// one version.
+	// The same flags as in make build, so that its compiled packages are reused. Both programs must have one version.
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=cluster", "-o", out, pkg)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -115,8 +114,8 @@ func (c *cluster) build(out, dir, pkg string) {
 	}
 }
 
-// prepareTemporal decides where the server of Temporal listens and has its state: in a Postgres of
-// its own, which stays when that of the store crashes.
+// prepareTemporal chooses the address of the Temporal server and the place of its state: a Postgres of its own,
+// which keeps running when the store's crashes.
 func (c *cluster) prepareTemporal(bin string) {
 	c.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -152,7 +151,7 @@ func (c *cluster) startWorker(flags ...string) *process {
 	return w
 }
 
-// scheduler runs a command and returns what it printed.
+// scheduler runs a command and returns its output.
 func (c *cluster) scheduler(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -201,7 +200,7 @@ func (c *cluster) waitFor(run string, state journal.RunStatus) {
 	})
 }
 
-// logs returns the ends of what the processes have printed.
+// logs returns the ends of the processes' output.
 func (c *cluster) logs() string {
 	var b strings.Builder
 	for _, p := range append(c.workers, c.temporal) {
@@ -264,12 +263,12 @@ func (c *cluster) stop(p *process) {
 	}
 }
 
-// workplace is where the steps of flows have their effects: it counts how often each step was
-// done. It is safe for concurrent use.
+// workplace receives the effects of the steps of flows: it counts how often each step was done. It is safe for
+// concurrent use.
 type workplace struct {
 	*httptest.Server
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	done  map[string]int
 	pause time.Duration
 }
@@ -379,11 +378,11 @@ steps:
 outputs: {n: "{{ inputs.n }}"}
 `
 
-// run is a run of a test, and what must be true of it at its end.
+// run is a run of a test, and the state that it must have at its end.
 type run struct {
 	id, flow     string
 	steps, width int
-	// n is the answer that it gets; 0 where it asks for none.
+	// n is the answer that it gets; 0 if it asks for none.
 	n int
 }
 
@@ -416,8 +415,8 @@ func (c *cluster) startRuns(chains, mixed, asking int) (all []*run) {
 	return all
 }
 
-// answer answers a run that asks, until the answer is in the journal: with faults under way a
-// command may fail, but what one has reported as taken stays.
+// answer answers a run that asks, until the answer is in the journal: with faults under way a command may fail,
+// but an answer that one has reported as accepted stays.
 func (c *cluster) answer(r *run) {
 	c.t.Helper()
 	isTaken := false
@@ -460,10 +459,9 @@ func (c *cluster) finishRuns(all []*run) {
 	c.t.Logf("%d runs, %d takeovers, %d steps done again", len(all), takeOvers, again)
 }
 
-// verify checks what must be true of every run, whatever has happened: its events have no gaps,
-// no step is recorded as finished twice, each was done, and no more of them again than were
-// at work when a process lost the run. It returns how often that was, and how many were done
-// again.
+// verify checks the guarantees for every run: its events have no gaps, no step is recorded as finished twice, each
+// was done, and no more of them again than were at work when a process lost the run. It returns how often a
+// process lost a run, and how many steps were done again.
 func (c *cluster) verify(r *run) (takeOvers, again int) {
 	c.t.Helper()
 	var seq int64

@@ -159,8 +159,8 @@ func TestChildRuns(t *testing.T) {
 	}
 }
 
-// verifyChildren checks what must be true of the runs that a run of the flow spread has waited for:
-// there is one for each item, each has finished once, and so has each of its steps.
+// verifyChildren checks the guarantees for the child runs of a run of the flow spread: there is one for each item,
+// each has finished once, and so has each of its steps.
 func (c *cluster) verifyChildren(id string) {
 	c.t.Helper()
 	takeOvers, times := 0, 0

@@ -24,8 +24,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// TestFigures prints what runs on a cluster cost on this machine, beside what was aimed at. It
-// asserts nothing of time: a busy machine slows all of it.
+// TestFigures prints the cost of runs on a cluster on this machine, beside the goals. It asserts no times: a busy
+// machine slows everything.
 func TestFigures(t *testing.T) {
 	rounds(t)
 	c := newCluster(t)

@@ -19,8 +19,8 @@ import (
 
 const talkFlow = "name: talk\n" + looseInputs + "steps: [{id: answer, call: chat, to_user: true, with: {user: hi}}]\n"
 
-// TestStreamMoves cuts a stream of events again and again, by an end of the connection and by the
-// death of its server, and goes on at another one: the events are those of the journal, each once.
+// TestStreamMoves cuts a stream of events again and again, by an end of the connection and by the death of its
+// server, and goes on at another one: the events are the journal's, each once.
 func TestStreamMoves(t *testing.T) {
 	rounds(t)
 	c := newCluster(t)
@@ -33,7 +33,7 @@ func TestStreamMoves(t *testing.T) {
 	for at := 0; !isOver(); at++ {
 		s := servers[at%len(servers)]
 		got = append(got, c.readSome(s, id, got, 20)...)
-		if at == 0 { // where the run was begun
+		if at == 0 { // the server on which the run began
 			s.kill()
 			servers = servers[1:]
 		}
@@ -55,7 +55,7 @@ func TestStreamMoves(t *testing.T) {
 	}
 }
 
-// lineOf returns what must be the same of an event, whoever reads it.
+// lineOf returns the parts of an event that must be the same for every reader.
 func lineOf(e journal.Event) string {
 	text := ""
 	if e.Data != nil {

@@ -1,5 +1,5 @@
-// Package golden compares what tests make with files that are kept. The flag -update of the
-// tests that use it writes these files.
+// Package golden compares results of tests with files in testdata. The flag -update of the tests that use it
+// writes these files, for example go test ./cmd/scheduler -update.
 package golden
 
 import (
@@ -16,8 +16,8 @@ var update = flag.Bool("update", false, "write the golden files")
 // only a part.
 func Updating() bool { return *update }
 
-// Check fails the test where the file at path, relative to the folder of the test, does not
-// hold got; with -update it writes the file.
+// Check fails the test if the file at path, relative to the folder of the test, does not contain got; with -update
+// it writes the file.
 func Check(t testing.TB, path, got string) {
 	t.Helper()
 	if *update {

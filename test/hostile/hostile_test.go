@@ -52,7 +52,7 @@ func TestOutputOfAnyKind(t *testing.T) {
 	w.healthy(t, "hostile")
 }
 
-// What leaves the group and the session of the plugin ends with it all the same.
+// Processes that leave the group and the session of the plugin still end with it.
 func TestDaemons(t *testing.T) {
 	for _, mode := range []string{"daemons", "daemons, then kill", "daemons, then stop"} {
 		t.Run(mode, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestStepEndsFirst(t *testing.T) {
 	}
 }
 
-// Where the time of the step is over first, the error says who took it.
+// If the time limit of the step is reached first, the error names the cause.
 func TestStepTimesOut(t *testing.T) {
 	w := newWorld(t, "", "[]")
 	w.trust(t)

@@ -56,9 +56,8 @@ func beAHost(dir string) {
 	select {}
 }
 
-// Nothing outlives a host that is killed: not a plugin that hangs, not what it
-// forked, nor the folder of its sockets. The next host removes such a folder where
-// nobody else did.
+// Nothing outlives a host that is killed: not a plugin that hangs, not the processes it forked, nor the folder of
+// its sockets. The next host removes such a folder if it is left over.
 func TestHostIsKilled(t *testing.T) {
 	for name, test := range map[string]struct {
 		keeper, mode string

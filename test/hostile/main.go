@@ -161,8 +161,7 @@ func (h *hostile) Describe(_ context.Context, req *proto.DescribeRequest) (*prot
 	return d, nil
 }
 
-// misbehave does what any kind of request can. It returns where it has nothing to
-// do with the mode.
+// misbehave does the misbehaviour possible in any kind of request. It returns if the mode is not one of these.
 func (h *hostile) misbehave(ctx context.Context, mode string) error {
 	switch mode {
 	case "panic":

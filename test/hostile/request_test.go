@@ -66,7 +66,7 @@ func TestMemoryLimit(t *testing.T) {
 	w.healthy(t, "hostile")
 	_, err = w.judge(t.Context(), t, "hostile", "allocate")
 	says(t, err, calls.Plugin, "its process ended: exit status 2")
-	// A Go program ends in one of three ways, by what it could not get: memory, or a thread.
+	// A Go program ends in one of three ways, depending on the missing resource: memory, or a thread.
 	why := regexp.MustCompile(`cannot allocate memory|out of memory|runtime/cgo: pthread_create failed`)
 	if err != nil && !why.MatchString(err.Error()) {
 		t.Errorf("the error does not tell why: %v", err)

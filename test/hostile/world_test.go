@@ -80,8 +80,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The limits are small. Where something has to be waited for, impatient ones make
-// that soon over.
+// The limits are small. When a test has to wait for a limit, the impatient ones keep that short.
 const (
 	limits    = `{start_timeout: 30s, timeout: 30s, max_message_mib: 1, max_output_mib: 3, max_chunks: 1000, restarts: 1, host_calls: 50}`
 	impatient = `{start_timeout: 2s, timeout: 1s, exec_timeout: 2s, restarts: 1}`
@@ -91,7 +90,7 @@ const (
 type world struct {
 	*host.Host
 	dir      string
-	temp     string // where the folder of sockets is made
+	temp     string // the parent of the folder of sockets
 	autoMTLS bool
 	registry *calls.Registry
 }
@@ -152,7 +151,7 @@ func (w *world) open(t *testing.T) {
 	}
 }
 
-// trust trusts both and registers what they offer.
+// trust trusts both and registers their calls.
 func (w *world) trust(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"healthy", "hostile"} {
@@ -175,8 +174,8 @@ func (w *world) register(t *testing.T) {
 	}
 }
 
-// processes lists the processes of the plugins below dir, and their children. Where that is
-// "", it lists the children of all plugins, and those that ended and were not waited for.
+// processes lists the processes of the plugins below dir, and their children. If dir is "", it lists the children
+// of all plugins, and ended processes that were not waited for.
 func processes(dir string) (found []string) {
 	entries, _ := filepath.Glob("/proc/[0-9]*/stat")
 	self := os.Getpid()
@@ -299,7 +298,7 @@ func says(t *testing.T, err error, kind calls.Kind, want string) {
 	}
 }
 
-// saysHow checks that an error, as the user of a flow reads it, says what to do next.
+// saysHow checks that an error, as the user of a flow reads it, suggests a remedy.
 func saysHow(t *testing.T, err error) {
 	t.Helper()
 	for _, way := range []string{"scheduler plugins ", "plugin.yaml", "leave the score out", "one verdict per item", "try again"} {

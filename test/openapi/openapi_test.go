@@ -1,5 +1,5 @@
 // Package openapi reads the documents of the API with the tools that others use: a module of
-// its own, for their weight.
+// its own, because of their size. For example, kin-openapi must find them valid.
 package openapi
 
 import (

@@ -1,5 +1,6 @@
 // Package slow keeps tests that take long (they build plugins, kill processes, or fill stores) out of
-// `make test`. `make test-slow` runs them, and so does CI.
+// `make test`. `make test-slow` runs them, and so does CI. For example, [Rounds]
+// returns a small number without it.
 package slow
 
 import (
@@ -23,7 +24,7 @@ func Test(t testing.TB) {
 	}
 }
 
-// Rounds returns how often a test repeats what it does: few times, or all where slow tests run.
+// Rounds returns how often a test repeats its work: few times, or all if slow tests run.
 func Rounds(few, all int) int {
 	if Enabled() {
 		return all
@@ -31,9 +32,8 @@ func Rounds(few, all int) int {
 	return few
 }
 
-// Checks sets how many cases rapid tries in a test that is expensive by the case, and in what
-// follows it until the test ends: n, or rapid's own number where slow tests run. The test may
-// not run in parallel with others.
+// Checks sets how many cases rapid tries in a test whose cases are expensive, from now until the test ends: n, or
+// rapid's own number if slow tests run. The test may not run in parallel with others.
 func Checks(t testing.TB, n int) {
 	t.Helper()
 	if Enabled() {

@@ -1,4 +1,5 @@
-// Package chinesehelp has the help of all commands in Chinese, by the English one that stands at each command.
+// Package chinesehelp has the help of all commands in Chinese, keyed by the English one of each command.
+// For example, scheduler run --help prints it if the language is zh.
 package chinesehelp
 
 import (

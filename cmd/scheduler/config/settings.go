@@ -1,5 +1,5 @@
 // Package config is the settings of the program: the defaults, the settings file over
-// them and the environment over both, with the place of everything that is wrong.
+// them and the environment over both, with the place of every error, for example scheduler.yaml:3:5.
 package config
 
 import (

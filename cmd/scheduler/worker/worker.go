@@ -1,5 +1,5 @@
 // Package worker is the subcommand worker as both programs have it: scheduler, which checks its
-// flags and hands over, and scheduler-temporal, which does the work.
+// flags and hands over, and scheduler-temporal, which does the work. For example, both have the same flags and help.
 package worker
 
 import (

@@ -18,8 +18,8 @@ type answerCount struct {
 	count   int
 }
 
-// How long a piece is, in bytes: short where a budget is watched, else long, for
-// most answers end before with the provider's own count.
+// How long a piece is, in bytes: short if a budget applies, else long, because most answers end earlier with the
+// provider's own count.
 const (
 	watchedPiece   = 512
 	unwatchedPiece = 64 << 10

@@ -30,15 +30,14 @@ type boundError struct{ err error }
 func (e *boundError) Error() string { return e.err.Error() }
 func (e *boundError) Unwrap() error { return e.err }
 
-// IsExceeded reports whether the error is that of a bound of the run.
+// IsExceeded reports whether the error reports an exceeded bound of the run.
 func IsExceeded(err error) bool {
 	var bound *boundError
 	return errors.As(err, &bound)
 }
 
-// Holder counts what a flow, a step or a piece of one holds, and the steps that begin in
-// it. The engine has one in each, for as long as that runs. It is safe for concurrent use
-// once it is set up.
+// Holder counts the memory that a flow, a step or a part of one holds, and the steps that begin in it. The engine
+// has one in each, for as long as that runs. It is safe for concurrent use once it is set up.
 type Holder struct {
 	bounds   *Bounds
 	outer    *Holder
@@ -46,7 +45,7 @@ type Holder struct {
 	exceeded atomic.Pointer[boundError]
 }
 
-// SetUp has the holder count for the bounds; outer is the holder of what runs it, or nil.
+// SetUp has the holder count for the bounds; outer is the holder around this one, or nil.
 func (h *Holder) SetUp(bounds *Bounds, outer *Holder) { h.bounds, h.outer = bounds, outer }
 
 // AddStep counts a step that begins.
@@ -87,7 +86,7 @@ func (h *Holder) exceed(err error) error {
 	return bound
 }
 
-// Exceeded returns the error of the first bound that was met in here; nil where none was.
+// Exceeded returns the error of the first bound that was exceeded in here; nil if none was.
 func (h *Holder) Exceeded() error {
 	if bound := h.exceeded.Load(); bound != nil {
 		return bound
@@ -95,7 +94,7 @@ func (h *Holder) Exceeded() error {
 	return nil
 }
 
-// nodeSize is what a value needs beside its text, in bytes: roughly.
+// nodeSize is roughly the memory of a value besides its text, in bytes.
 const nodeSize = 16
 
 // SizeOf returns how many bytes a value needs, roughly.

@@ -39,7 +39,7 @@ func (s *script) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error]
 	}
 }
 
-// observer counts what it is told of.
+// observer counts the notices it gets.
 type observer struct{ sent, answered, estimated, ended, failed int }
 
 func (o *observer) RequestSent(context.Context, *llm.Candidate, *llm.Request) func() {
@@ -91,7 +91,7 @@ func newHolder(maxBytes int64) *budget.Holder {
 	return &h
 }
 
-// TestMeters: what is spent in a meter counts for all around it, whoever spends it.
+// TestMeters: spending in a meter counts for all meters around it.
 func TestMeters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "meters")
@@ -126,8 +126,7 @@ func TestMeters(t *testing.T) {
 	})
 }
 
-// TestCosts: what the provider tells counts; else the cost is estimated, unless the request
-// was refused.
+// TestCosts: the provider's count applies; else the cost is estimated, unless the request was refused.
 func TestCosts(t *testing.T) {
 	asked := llm.RequestTokens(bytes{}, request("question"))
 	text := strings.Repeat("t", 100)
@@ -184,7 +183,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestAnswerIsHeld: an answer counts for what the run holds until it ends.
+// TestAnswerIsHeld: an answer counts as held by the run until it ends.
 func TestAnswerIsHeld(t *testing.T) {
 	p := &script{deltas: []llm.Delta{{Text: strings.Repeat("x", 600)}}}
 	m, _ := newModel(p, 0)
@@ -200,8 +199,8 @@ func TestAnswerIsHeld(t *testing.T) {
 	}
 }
 
-// TestBounds: a bound is met once the run has more than it allows, in the holder and in all
-// around it, and for good; what was released is free again.
+// TestBounds: a bound is met once the run has more than it allows, in the holder and in all around it, and for
+// good; released memory is free again.
 func TestBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Int64Range(0, 100).Draw(t, "limit")

@@ -1,4 +1,5 @@
-// Package budget counts what a run spends on models, and ends what outgrows its budget.
+// Package budget counts a run's spending on models, and ends work that exceeds its budget. For example, an answer
+// is cut when the tokens of its step are used up.
 package budget
 
 import (
@@ -8,9 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// Meter counts what a step, a for_each or a flow spends. What a step spends counts for
-// everything around it. Its zero value has no limit; it is safe for concurrent use once
-// it is set up.
+// Meter counts the spending of a step, a for_each or a flow. A step's spending counts for everything around it.
+// Its zero value has no limit; it is safe for concurrent use once it is set up.
 type Meter struct {
 	outer *Meter
 	limit int64 // in tokens; 0: none
@@ -19,28 +19,28 @@ type Meter struct {
 	spent llm.Usage // guarded by mu
 }
 
-// SetOuter has what is spent count for the meter around this one too.
+// SetOuter makes spending count for the meter around this one too.
 func (m *Meter) SetOuter(outer *Meter) { m.outer = outer }
 
-// SetLimit bounds what may be spent, in tokens; 0: by nothing.
+// SetLimit limits the spending, in tokens; 0 is no limit.
 func (m *Meter) SetLimit(tokens int64) { m.limit = tokens }
 
-// Preset counts what earlier processes have spent.
+// Preset adds the spending of earlier processes.
 func (m *Meter) Preset(u llm.Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.spent = u
 }
 
-// Usage returns what was spent so far.
+// Usage returns the spending so far.
 func (m *Meter) Usage() llm.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.spent
 }
 
-// Left returns how many tokens the tightest budget around has left; 0 where there is none. The
-// error is of kind Budget: one is used up.
+// Left returns how many tokens the tightest budget around has left; 0 if there is none. The error is of kind
+// Budget: one is used up.
 func (m *Meter) Left() (tokens int, err error) {
 	if err := m.checkLimit(1); err != nil {
 		return 0, err
@@ -53,7 +53,7 @@ func (m *Meter) Left() (tokens int, err error) {
 	return tokens, nil
 }
 
-// Add counts what was spent, here and for everything around.
+// Add counts spending, here and for everything around.
 func (m *Meter) Add(u llm.Usage) {
 	for ; m != nil; m = m.outer {
 		m.mu.Lock()
@@ -62,7 +62,7 @@ func (m *Meter) Add(u llm.Usage) {
 	}
 }
 
-// checkLimit returns an error where extra more tokens do not fit into a budget around.
+// checkLimit returns an error if extra more tokens do not fit into a budget around.
 func (m *Meter) checkLimit(extra int64) error {
 	for ; m != nil; m = m.outer {
 		if m.limit > 0 && int64(m.Usage().Total())+extra > m.limit {

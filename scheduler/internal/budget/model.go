@@ -10,44 +10,42 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// Model is a model as a step sees it: what it costs is counted, and a budget that is used
-// up ends it. The engine makes one for each step, and for each call inside it. It is safe for
-// concurrent use.
+// Model is a step's view of a model: it counts the cost, and ends an answer when a budget is used up. The engine
+// makes one for each step, and for each call inside it. It is safe for concurrent use.
 type Model struct {
 	// Candidate is who answers. Its counter is set.
 	llm.Candidate
 	Meter    *Meter
 	Observer Observer
-	// Held counts what an answer holds while it comes.
+	// Held counts the memory of an answer while it arrives.
 	Held *Holder
 	// Once: a request that fails is not sent again by the provider, for the step is tried
 	// again itself.
 	Once bool
 }
 
-// Observer is told of the requests to a model, by several goroutines where a call asks it so.
+// Observer is notified of the requests to a model, by several goroutines if a call uses the model so.
 type Observer interface {
 	// RequestSent is told of each request as it is sent, and its result when the answer
 	// begins.
 	RequestSent(ctx context.Context, to *llm.Candidate, req *llm.Request) (answered func())
-	// RequestEnded is told of each request what it cost, and why it failed; nil for one that
-	// was answered, or whose reader has left.
+	// RequestEnded receives the cost of each request, and its error; nil for one that was answered, or whose reader
+	// has left.
 	RequestEnded(to *llm.Candidate, req *llm.Request, cost Cost, failure error)
 }
 
-// Cost is what a request cost. It is only data.
+// Cost is the cost of a request. It is only data.
 type Cost struct {
 	llm.Usage
-	// Estimated is set where the provider did not tell.
+	// Estimated is set if the provider did not report the cost.
 	Estimated bool
 }
 
 var _ llm.Provider = (*Model)(nil)
 
-// Chat counts the cost that the provider reports, or what it seems to have cost where
-// the provider does not say; a request that was refused costs nothing. A request that
-// does not fit into the budget is not sent; an answer that outgrows it, or its
-// context, is cut.
+// Chat counts the cost that the provider reports, or an estimate if the provider does not; a request that was
+// refused costs nothing. A request that does not fit into the budget is not sent; an answer that outgrows it, or
+// its context, is cut.
 func (m *Model) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if m.Once {
@@ -84,14 +82,14 @@ type exchange struct {
 	asked    int // the tokens of the request; -1: not counted
 	answered func()
 	answer   answerCount
-	told     *llm.Usage // what the provider says it cost
+	told     *llm.Usage // the cost that the provider reports
 	free     bool
 	begun    bool
 	failure  error // how the answer ended
 	held     int64
 }
 
-// checkBudget returns an error where the answer so far does not fit into the budget.
+// checkBudget returns an error if the answer so far does not fit into the budget.
 func (x *exchange) checkBudget(count int) error {
 	if err := x.model.Meter.checkLimit(int64(max(x.asked, 0) + count)); err != nil {
 		return err
@@ -128,14 +126,14 @@ func (x *exchange) hold(d llm.Delta) error {
 	return x.model.Held.Hold(size)
 }
 
-// addCost counts what the exchange cost, and tells of its end.
+// addCost counts the cost of the exchange, and reports its end.
 func (x *exchange) addCost() {
 	cost := x.cost()
 	x.model.Meter.Add(cost.Usage)
 	x.model.Observer.RequestEnded(&x.model.Candidate, x.req, cost, x.failure)
 }
 
-// cost returns what the exchange cost, as the provider tells it or by an estimate.
+// cost returns the cost of the exchange, as the provider reports it or as estimated.
 func (x *exchange) cost() Cost {
 	if x.told != nil {
 		return Cost{Usage: *x.told}

@@ -1,6 +1,6 @@
-// Package eventlog carries the events of a run from the goroutines of its steps to the
-// one that reads them, through a journal where there is one. It knows what an event is,
-// and nothing of steps or flows.
+// Package eventlog carries the events of a run from the goroutines of its steps to the one that reads them,
+// through a journal if there is one. For example, in mode sync a reader sees an event only after the journal has
+// stored it. The package knows events, but neither steps nor flows.
 package eventlog
 
 import (
@@ -11,23 +11,23 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Store is what a log needs of a [journal.RunLog]. One goroutine at a time uses it.
+// Store is the part that a log needs of a [journal.RunLog]. One goroutine at a time uses it.
 type Store interface {
 	// Append adds events, in order, and returns once they are safe; in mode
 	// [journal.Async] before.
 	Append(ctx context.Context, events ...*journal.Event) error
-	// Close commits what was added and lets go of the run.
+	// Close commits the added events and releases the run.
 	Close() error
 }
 
-// Options are what a log works with.
+// Options are a log's dependencies and settings.
 type Options struct {
 	// LastSeq is the Seq of the last event that earlier processes have recorded.
 	LastSeq int64
 	// Store gets the events before the reader does, and is closed after the last one; nil:
 	// they are not kept.
 	Store Store
-	// Mode is that of Store.
+	// Mode is the Store's mode.
 	Mode journal.Durability
 	// OnError is called with the first error of Store, by the log's own goroutine and
 	// without its lock. No callback of [Log.AfterSaved] runs before it.
@@ -46,7 +46,7 @@ type Log struct {
 	store   Store
 	async   bool
 	onError func(error)
-	// linger has the writer write where nothing else does.
+	// linger wakes the writer if nothing else does.
 	linger *time.Timer
 	done   chan struct{} // closed when the writer has ended
 
@@ -54,10 +54,10 @@ type Log struct {
 
 	// The following fields are guarded by mu.
 
-	// seq and at are those of the last event that was appended.
+	// seq and at are the number and the time of the last appended event.
 	seq int64
 	at  time.Time
-	// queue is what the reader has not taken yet; spare is its last batch, to be used again.
+	// queue has the events that the reader has not taken yet; spare is its last batch, to be used again.
 	queue, spare []*journal.Event
 	// arrived wakes the reader, room the steps that wait for it.
 	arrived, room           sync.Cond
@@ -102,9 +102,9 @@ func (l *Log) isFullLocked() bool {
 	return len(l.queue) >= maxBacklog || l.unsavedCountLocked() >= maxBacklog
 }
 
-// Append sets the Seq of the event and adds it. Its Time becomes that of the event before
-// where it is earlier, for goroutines read the clock before they get here. Append never
-// waits. After Close, and where neither a reader nor a store is left, the event is dropped.
+// Append sets the Seq of the event and adds it. Its Time is raised to the previous event's if it is earlier,
+// because goroutines read the clock before they get here. Append never waits. After Close, and if neither a reader
+// nor a store is left, the event is dropped.
 func (l *Log) Append(ev *journal.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +147,7 @@ func (l *Log) Close(last *journal.Event) {
 	}
 }
 
-// wakeReaderLocked wakes the reader where it waits for events.
+// wakeReaderLocked wakes the reader if it waits for events.
 func (l *Log) wakeReaderLocked() {
 	if l.readerWaits {
 		l.readerWaits = false
@@ -155,7 +155,7 @@ func (l *Log) wakeReaderLocked() {
 	}
 }
 
-// endLocked ends what the reader gets.
+// endLocked ends the reader's events.
 func (l *Log) endLocked() {
 	l.delivered = true
 	l.arrived.Signal()
@@ -169,8 +169,8 @@ func (l *Log) announceRoomLocked() {
 	}
 }
 
-// Read yields all events, in order, those of a log with a store once they are safe; it
-// reports whether the reader has taken all. Only one goroutine may read.
+// Read yields all events, in order, and for a log with a store only after they are safe; it reports whether the
+// reader has taken all. Only one goroutine may read.
 func (l *Log) Read(yield func(*journal.Event, error) bool) (all bool) {
 	for {
 		batch := l.nextQueued()

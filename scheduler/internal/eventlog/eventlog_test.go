@@ -19,7 +19,7 @@ import (
 
 // store is a journal's log that may be slow, and may fail.
 type store struct {
-	// gate, where given, has a token for every write that may go on.
+	// gate, if given, has a token for every write that may go on.
 	gate chan struct{}
 	// failAt is the write that fails; 0: none does.
 	failAt   int
@@ -119,8 +119,7 @@ func check(t *testing.T, what string, want, got any) {
 	}
 }
 
-// TestWithoutStore: events are numbered and read in order; what comes after the end is
-// dropped.
+// TestWithoutStore: events are numbered and read in order; later events are dropped.
 func TestWithoutStore(t *testing.T) {
 	l := newLog(t, nil)
 	l.Append(event(journal.FlowStarted))
@@ -182,8 +181,8 @@ func TestReaderLeaves(t *testing.T) {
 	}
 }
 
-// TestSavedBeforeRead: the reader sees nothing, and nothing that waits goes on, before the
-// store has it; meanwhile what comes up is collected into one write.
+// TestSavedBeforeRead: the reader sees no event, and no waiting callback runs, before the store has it; meanwhile
+// new events are collected into one write.
 func TestSavedBeforeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{gate: make(chan struct{})}
@@ -228,7 +227,7 @@ func TestSavedBeforeRead(t *testing.T) {
 	})
 }
 
-// What is put off while a callback is at work, and nothing is written any more, is called after it.
+// A callback added while another runs, after the last write, is called after it.
 func TestPutOffInCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(t, &store{})
@@ -283,8 +282,8 @@ func TestLingering(t *testing.T) {
 	})
 }
 
-// TestRoom: steps wait where the reader, or the store, is far behind, until it has caught
-// up, has left, or the run is over.
+// TestRoom: steps wait if the reader or the store is far behind, until it has caught up, has left, or the run is
+// over.
 func TestRoom(t *testing.T) {
 	const many = 5000
 	for _, test := range []struct {
@@ -364,8 +363,8 @@ func TestStoreFails(t *testing.T) {
 	})
 }
 
-// TestCloseFails: where all events are safe, an error of closing does not fail the run;
-// in mode async the end may be lost with it.
+// TestCloseFails: if all events are safe, an error of closing does not fail the run; in mode async the end may be
+// lost with it.
 func TestCloseFails(t *testing.T) {
 	for mode, want := range map[journal.Durability]error{journal.Sync: nil, journal.Async: errFull} {
 		s := &store{closeErr: errFull}
@@ -383,9 +382,8 @@ func TestCloseFails(t *testing.T) {
 	}
 }
 
-// TestLog holds, whatever several steps do at once: the store has all events in order up
-// to its first error, the reader a prefix of what the store has, at no time more; what
-// waits goes on in order, once its events are saved.
+// TestLog holds, whatever several steps do at once: the store has all events in order up to its first error, the
+// reader a prefix of the store's, at no time more; waiting callbacks run in order, once their events are saved.
 func TestLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &store{failAt: rapid.IntRange(0, 12).Draw(t, "the write that fails")}

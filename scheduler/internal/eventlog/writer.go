@@ -9,15 +9,14 @@ import (
 )
 
 // writer is the part of a [Log] that hands events to its store, all that have come up in
-// the meantime at once, and then to the reader, who sees nothing that a crash could undo.
-// What must not happen before an event is safe waits for it here. The log's lock guards
-// it.
+// the meantime at once, and then to the reader, who sees nothing that a crash could undo. Actions that must wait
+// until an event is safe are queued here. The log's lock guards it.
 type writer struct {
 	// unsaved have come up since the last write, and writing counts those on their way;
 	// backup is the last batch, to be used again.
 	unsaved, backup []*journal.Event
 	writing         int
-	// due: what is unsaved is to be written now; work signals it.
+	// due means that unsaved events are to be written now; work signals it.
 	due  bool
 	work sync.Cond
 	// saved is the Seq of the last event that was written; written signals each write.
@@ -25,7 +24,7 @@ type writer struct {
 	written sync.Cond
 	// callbacks are in the order of seq.
 	callbacks []callback
-	// err is the first error of Append, closeErr that of Close.
+	// err is the first error of Append, closeErr Close's.
 	err, closeErr error
 }
 
@@ -70,7 +69,7 @@ func (l *Log) writeSoon() {
 	l.writeSoonLocked()
 }
 
-// writeSoonLocked has what is unsaved written now.
+// writeSoonLocked has unsaved events written now.
 func (l *Log) writeSoonLocked() {
 	if !l.due && len(l.unsaved) > 0 {
 		l.due = true
@@ -79,8 +78,8 @@ func (l *Log) writeSoonLocked() {
 }
 
 // AfterSaved calls call once all events so far are safe, or with the error of the
-// store: in the order of these events, by the log's own goroutine, without its lock. It
-// reports false, and forgets call, where they are safe already.
+// store: in the order of these events, by the log's own goroutine, without its lock. It reports false, and forgets
+// call, if they are safe already.
 func (l *Log) AfterSaved(call func(error)) (later bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +90,8 @@ func (l *Log) AfterSaved(call func(error)) (later bool) {
 	return true
 }
 
-// WaitSaved waits until all events so far are safe. The error is that of the store. It
-// must not be called with a lock that a callback takes.
+// WaitSaved waits until all events so far are safe. The error is the store's. It must not be called with a lock
+// that a callback takes.
 func (l *Log) WaitSaved() error {
 	if l.store == nil {
 		return nil
@@ -105,15 +104,15 @@ func (l *Log) WaitSaved() error {
 	return l.err
 }
 
-// Err returns the first error of the store; nil where there is none.
+// Err returns the first error of the store; nil if there is none.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// Wait waits until the store has all of a closed log. The error is that of closing the
-// store where all events are safe all the same.
+// Wait waits until the store has all of a closed log. If all events are safe, the error is the one of closing the
+// store.
 func (l *Log) Wait() error {
 	if l.done != nil {
 		<-l.done
@@ -149,8 +148,8 @@ func (l *Log) takeUnsaved() (batch []*journal.Event, last bool) {
 	return batch, l.closed
 }
 
-// write hands a batch to the store, unless a write has failed before. With the last one
-// the store lets go of the run: whoever sees its end can go on with it.
+// write hands a batch to the store, unless a write has failed before. With the last one the store releases the
+// run: a reader that sees its end can continue it.
 func (l *Log) write(ctx context.Context, batch []*journal.Event, last bool) {
 	failed := l.Err()
 	if failed == nil && len(batch) > 0 {
@@ -187,7 +186,7 @@ func (l *Log) keepError(err error) {
 	}
 }
 
-// finishBatch lets go on what has waited for a batch, and delivers it.
+// finishBatch runs the callbacks that waited for a batch, and delivers it.
 func (l *Log) finishBatch(batch []*journal.Event, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,9 +207,9 @@ func (l *Log) finishBatch(batch []*journal.Event, last bool) {
 	}
 }
 
-// runCallbacksLocked calls, without the lock, what has waited for the events that are
-// saved. These count as unsaved until it is done, so that no later callback comes first:
-// one that is added in the meantime may wait for no other event, and is called as well.
+// runCallbacksLocked runs, without the lock, the callbacks that waited for the saved events. These count as
+// unsaved until it is done, so that no later callback comes first: one that is added meanwhile may wait for no
+// other event, and is called as well.
 func (l *Log) runCallbacksLocked() {
 	for {
 		n := 0

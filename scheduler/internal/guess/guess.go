@@ -100,8 +100,8 @@ func (s search) isWritten(at *Place, name, pointer string) bool {
 	return s.writes(&Place{at.Flow, step, at.Outer}, pointer)
 }
 
-// gives reports whether a model has written an input of the flow that a step runs: that of an agent, or one whose words
-// the step passes on.
+// gives reports whether a model has written an input of the flow that a step runs: an agent's input, or one whose
+// text the step passes on.
 func (s search) gives(at *Place, pointer string) bool {
 	param, _ := flow.Descend(at.Step.With, "/inputs"+pointer)
 	return at.Step.Def.Info.UsesLLM || s.mentions(at, param)

@@ -1,6 +1,6 @@
-// Package order decides which steps of a run can start, which are skipped, and which
-// items of a step come next. It knows no time, does no I/O and has no lock: the engine
-// tells it what has ended, and does and records what it answers.
+// Package order decides which steps of a run can start, which are skipped, and which items of a step come next.
+// For example, a step whose needs were all skipped is skipped too. The package uses no time, I/O or lock: the
+// engine reports the steps that have ended, and executes and records the resulting changes.
 package order
 
 // Status is how a step stands.
@@ -17,13 +17,12 @@ const (
 	Waiting
 )
 
-// Step is what counts of a step for its order.
+// Step has the parts of a step that determine its order.
 type Step struct {
 	// Needs is how many steps must be over before it, Next are the steps that need it.
 	Needs int
 	Next  []int
-	// Implicit is true where its only need is the step before it, which it follows
-	// even if that was skipped.
+	// Implicit is true if its only need is the step before it, which it follows even if that was skipped.
 	Implicit bool
 }
 
@@ -74,8 +73,7 @@ func (m *Machine) Restore(step int, status Status) {
 	m.countDown(step, func(int) {})
 }
 
-// Start makes ready or skips what waits for nothing. The result holds until the next
-// call.
+// Start makes ready or skips the steps that wait for nothing. The result holds until the next call.
 func (m *Machine) Start() []Change {
 	m.changes = m.changes[:0]
 	for i := range m.nodes {
@@ -87,16 +85,16 @@ func (m *Machine) Start() []Change {
 	return m.changes
 }
 
-// Status returns how a step stands. That of a step which is over does not change, and may be
-// read by whoever started after it was set.
+// Status returns the status of a step. It does not change after the step is over, and goroutines started after
+// that may read it.
 func (m *Machine) Status(step int) Status { return m.nodes[step].status }
 
 // SetStatus notes how a step stands that has begun. One that is over holds its
 // successors until [Machine.Release].
 func (m *Machine) SetStatus(step int, status Status) { m.nodes[step].status = status }
 
-// Release makes ready or skips the successors of a step that is over, and those of
-// what is skipped by that. The result holds until the next call.
+// Release makes ready or skips the successors of a step that is over, and the successors of steps skipped by that.
+// The result holds until the next call.
 func (m *Machine) Release(step int) []Change {
 	m.changes = m.changes[:0]
 	m.countDown(step, m.readyOrSkip)
@@ -127,7 +125,7 @@ func (m *Machine) countDown(step int, begin func(int)) {
 	}
 }
 
-// readyOrSkip makes a step ready whose needs are all over, or skips it where all were skipped.
+// readyOrSkip makes a step ready whose needs are all over, or skips it if all were skipped.
 func (m *Machine) readyOrSkip(step int) {
 	n := &m.nodes[step]
 	n.status = Ready

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/internal/order"
 )
 
-// dag is a random flow, and how its steps end where they run.
+// dag is a random flow, and the outcome of each step if it runs.
 type dag struct {
 	needs    [][]int
 	implicit []bool
@@ -158,8 +158,8 @@ func (d *driver) check() {
 	}
 }
 
-// A machine that takes over what another has brought to its end goes on to the same
-// end, and begins nothing that is over.
+// A machine that is restored from the finished steps of another comes to the same end, and begins no finished
+// step.
 func TestRestore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := newDriver(t, drawDAG(t))

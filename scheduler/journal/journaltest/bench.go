@@ -19,15 +19,15 @@ import (
 // would open it. The suite closes it.
 type Open func(Options) (journal.Journal, error)
 
-// Options are what the suite wants of a journal.
+// Options are the suite's requirements for a journal.
 type Options struct {
 	// Clock is how it tells the time.
 	Clock func() time.Time
 	// Dead journals do not renew their leases, as if their process had died. Only
 	// [RunShared] asks for them.
 	Dead bool
-	// Elsewhere journals hold runs as a process of another machine does, of which nobody here
-	// knows whether it is alive. Only [RunShared] asks for them.
+	// Elsewhere journals hold runs as a process of another machine does, and this machine cannot know whether that is
+	// alive. Only [RunShared] asks for them.
 	Elsewhere bool
 }
 
@@ -177,7 +177,7 @@ func (b *bench) listRuns(t *testing.T, filter journal.RunFilter) (ids []string) 
 	return ids
 }
 
-// wantSame compares values by their JSON, which is what is kept.
+// wantSame compares values by their JSON, the form that is stored.
 func wantSame(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(value.Must(want).JSON(), value.Must(got).JSON()); diff != "" {

@@ -196,7 +196,7 @@ func testContexts(t *testing.T, b *bench) {
 	}
 	ev := s.newEvent(journal.StepReady, "one", nil)
 	wantCanceled("Append", s.Append(ended, ev))
-	s.append(ev) // an append that did not begin is no failed write
+	s.append(ev) // an append that did not begin is not a failed write
 	if n := len(b.readEvents(t, "r1", 1)); n != 2 {
 		t.Errorf("%d events", n)
 	}

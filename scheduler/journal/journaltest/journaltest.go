@@ -1,10 +1,10 @@
-// Package journaltest is the conformance suite of journals.
+// Package journaltest is the conformance suite of journals. For example, it checks that a journal refuses an event
+// whose number leaves a gap.
 package journaltest
 
 import "testing"
 
-// Run checks what every journal must do. newStore returns the Open of an empty
-// store.
+// Run checks the requirements for every journal. newStore returns the Open of an empty store.
 func Run(t *testing.T, newStore func(t *testing.T) Open) {
 	for _, test := range []struct {
 		name string
@@ -43,7 +43,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Open) {
 	}
 }
 
-// RunShared checks what a journal must do, besides, that several processes share.
+// RunShared checks the further requirements for a journal that several processes share.
 func RunShared(t *testing.T, newStore func(t *testing.T) Open) {
 	for _, test := range []struct {
 		name string

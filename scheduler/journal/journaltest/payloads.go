@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// readBoth compares what a reader and what a resume get.
+// readBoth compares the events that a reader and a resumed run get.
 func (s *script) readBoth(t *testing.T, from int64) (shown, full *journal.Event) {
 	t.Helper()
 	for ev, err := range s.Events(s.b.ctx, from) {
@@ -89,7 +89,7 @@ func encoded64(magic string, data []byte) string {
 	return base64.StdEncoding.EncodeToString(append([]byte(magic), data...))
 }
 
-// What is nested as deep as JSON may be is wrapped into events, and read again.
+// A value nested as deep as JSON allows can be stored in events and read again.
 func testDeep(t *testing.T, b *bench) {
 	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted)

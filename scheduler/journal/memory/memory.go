@@ -1,4 +1,4 @@
-// Package memory keeps a [journal.Journal] in memory, as long as its process lives.
+// Package memory keeps a [journal.Journal] in memory, as long as its process lives, for example for tests.
 package memory
 
 import (
@@ -177,7 +177,7 @@ func (m *Journal) Run(ctx context.Context, id string) (*journal.RunInfo, error) 
 	return &info, nil
 }
 
-// Header returns what a run began with.
+// Header returns a run's header.
 func (m *Journal) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
 	return m.readHeader(ctx, id, false)
 }
@@ -252,7 +252,7 @@ func (m *Journal) newestFirst() []*run {
 	return runs
 }
 
-// Events returns those of a run.
+// Events returns the events of a run.
 func (m *Journal) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
 	return m.readEvents(ctx, id, from, false)
 }
@@ -382,7 +382,7 @@ func (m *Journal) approximateSize() (n int64) {
 	return n
 }
 
-// Close keeps what there is: another one may go on with it.
+// Close keeps the runs: another Journal may continue with them.
 func (m *Journal) Close() error { return nil }
 
 // runLog is a run that is held.
@@ -427,12 +427,12 @@ func (l *runLog) Revise(ctx context.Context, text journal.FlowText) error {
 	return nil
 }
 
-// Header returns what the run began with.
+// Header returns the run's header.
 func (l *runLog) Header(ctx context.Context) (*journal.RunHeader, error) {
 	return l.journal.readHeader(ctx, l.Opened.ID, true)
 }
 
-// Events returns those of the run.
+// Events returns the events of the run.
 func (l *runLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
 	return l.journal.readEvents(ctx, l.Opened.ID, from, true)
 }

@@ -21,7 +21,7 @@ func BenchmarkAppend(b *testing.B) {
 	const steps, parallel = 2000, 16
 	var best struct{ raw, chain, fan, async float64 }
 	for b.Loop() {
-		for range 3 { // in turns: what disturbs one disturbs all
+		for range 3 { // in turns: a disturbance then affects all
 			best.raw = max(best.raw, perSecond(steps, func() { rawAppends(b, steps) }))
 			best.chain = max(best.chain, perSecond(steps, func() { appendSteps(b, 1, steps, journal.Sync) }))
 			best.fan = max(best.fan, perSecond(steps*4, func() { appendSteps(b, parallel, steps*4/parallel, journal.Sync) }))

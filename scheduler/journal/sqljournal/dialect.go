@@ -57,10 +57,10 @@ type dialect interface {
 	markDamaged(err error) error
 }
 
-// fragments are parts of common statements. The numbers of arguments are those of the statement
-// in which the fragment is used.
+// fragments are parts of common statements. The numbers of arguments refer to the statement in which the fragment
+// is used.
 type fragments struct {
-	// selectRuns selects what scanRun reads, of runs that are called r.
+	// selectRuns selects the columns that scanRun reads, of runs with the alias r.
 	selectRuns string
 	// lock keeps other processes from changing a row r until the transaction ends.
 	lock string
@@ -74,8 +74,7 @@ type fragments struct {
 
 // subscription waits for events of a run, for one goroutine.
 type subscription interface {
-	// Wait returns when there may be something to read. The error is that of ctx, or of a journal
-	// that was closed.
+	// Wait returns when there may be something to read. The error is ctx's, or one for a closed journal.
 	Wait(ctx context.Context) error
 	// Noticed receives when there may be something to read; nil if no notice ever comes.
 	Noticed() <-chan struct{}

@@ -11,8 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
-// A run is recorded, its process ends, and another one finds out what is left to
-// do.
+// A run is recorded, its process ends, and another one finds out which steps are left.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "journal")

@@ -7,10 +7,10 @@
 //
 // So do the bytes of images, for example a file that a call has read, a data: URL among the
 // inputs, the answer of a tool. No event shows them, only a run that goes on gets them back, and
-// in the database they are encrypted. The key of a file lies beside it ([KeyName]) for the user
-// only; that of a shared database is configured, the same on all machines. Anyone who gets the
-// database without the key, from a backup or a bug report, sees of an image its SHA-256 and its
-// size. A run with images cannot go on without the key; all others can.
+// in the database they are encrypted. The key of a file lies beside it ([KeyName]) for the user only; a shared
+// database's key is configured, the same on all machines. Anyone who gets the database without the key, from a
+// backup or a bug report, sees of an image its SHA-256 and its size. A run with images cannot go on without the
+// key; all others can.
 //
 // # Leases
 //
@@ -63,7 +63,7 @@ type terms struct {
 	vault *stored.Vault
 }
 
-// newTerms returns the terms of options, where zero values stand for the defaults.
+// newTerms returns the terms of options, with zero values replaced by the defaults.
 func newTerms(clock func() time.Time, beat time.Duration, vault *stored.Vault) *terms {
 	if clock == nil {
 		clock = time.Now

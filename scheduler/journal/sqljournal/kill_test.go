@@ -147,9 +147,8 @@ func victimEvent(id string, seq int64) *journal.Event {
 	return ev
 }
 
-// TestKill kills a process that appends, at a random moment, again and again: what
-// it was told to be durable is there, and the file is sound. CHAOS_ROUNDS sets how
-// often.
+// TestKill kills a process that appends, at a random moment, again and again: the events reported as durable are
+// there, and the file is sound. CHAOS_ROUNDS sets how often.
 func TestKill(t *testing.T) {
 	slow.Test(t)
 	rounds := 8

@@ -62,7 +62,7 @@ func (l *runLog) Append(ctx context.Context, events ...*journal.Event) error {
 	return <-done
 }
 
-// submitEvents queues events that go on where the last ended.
+// submitEvents queues events that continue after the last one.
 func (l *runLog) submitEvents(events []*journal.Event, wait bool, done chan<- error) error {
 	l.Lock()
 	defer l.Unlock()
@@ -173,7 +173,7 @@ func (l *runLog) Header(ctx context.Context) (*journal.RunHeader, error) {
 	return l.journal.ExportHeader(ctx, l.Opened.ID)
 }
 
-// Events returns those of the run.
+// Events returns the events of the run.
 func (l *runLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
 	return l.journal.readEvents(ctx, l.Opened.ID, from, true)
 }

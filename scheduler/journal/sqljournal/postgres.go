@@ -20,10 +20,10 @@ import (
 
 // SharedOptions are how [OpenShared] opens a journal; only URL is needed.
 type SharedOptions struct {
-	// URL is that of the database; see [pgdb.Options].
+	// URL is the database's; see [pgdb.Options].
 	URL string
-	// ImageKey are the 32 bytes that images are encrypted with, nil if there are none; KeySource
-	// names for users where they come from, for example a setting.
+	// ImageKey is the key of 32 bytes that encrypts images, nil if there is none; KeySource names its origin for
+	// users, for example a setting.
 	ImageKey  []byte
 	KeySource string
 	// Version is the version of the program, for people who look into the table of workers.
@@ -41,7 +41,7 @@ type SharedOptions struct {
 //go:embed migrations/*.sql
 var sharedMigrations embed.FS
 
-// channel is where the ids of runs that have new events are told.
+// channel carries the ids of runs that have new events.
 const channel = "scheduler_journal"
 
 // OpenShared opens the journal in a Postgres database. It creates missing tables.
@@ -82,8 +82,8 @@ func newNoKeyError() error {
 		WithHint("set journal.key_env to the name of a variable that holds %d random bytes in hex (openssl rand -hex %d), the same on every machine", stored.KeySize, stored.KeySize)
 }
 
-// sharedDialect is a Postgres database. The row of a run refers to that of the process that holds
-// it, journal_worker, which the process renews for all of its runs at once.
+// sharedDialect is a Postgres database. The row of a run refers to the row in journal_worker of the process that
+// holds it, which that process renews for all of its runs at once.
 type sharedDialect struct {
 	database.Shared
 	*terms
@@ -129,8 +129,7 @@ const insertWorker = `
 WITH gone AS (DELETE FROM journal_worker WHERE until < coalesce($5, now()) - interval '7 days')
 INSERT INTO journal_worker(host, pid, identity, version, until) VALUES ($1, $2, $3, $4, coalesce($5, now()) + $6) RETURNING key`
 
-// A row that is gone is made again: the runs are still those of this process, unless another has
-// taken them.
+// A deleted row is inserted again: the runs still belong to this process, unless another has taken them.
 const renewWorker = `
 INSERT INTO journal_worker(key, host, pid, identity, version, until) VALUES ($7, $1, $2, $3, $4, coalesce($5, now()) + $6)
 ON CONFLICT (key) DO UPDATE SET until = excluded.until`
@@ -189,7 +188,7 @@ func (d *sharedDialect) leave() error {
 	}})
 }
 
-// renew renews the row of this process, and reads those of its runs.
+// renew renews the row of this process, and reads the rows of its runs.
 func (d *sharedDialect) renew(ctx context.Context, logs []*runLog) (map[int64]holding, error) {
 	worker := d.ownWorker()
 	if worker == 0 {
@@ -294,7 +293,7 @@ func (d *sharedDialect) insertBlobs(c database.Conn, key int64, found stored.Blo
 	return retryLostBlob(err)
 }
 
-// submit queues the change for the appender, which stores those of several runs at once.
+// submit queues the change for the appender, which stores the changes of several runs at once.
 func (d *sharedDialect) submit(l *runLog, ch *change, _ bool) (err error) {
 	if len(ch.bodies) == 0 {
 		ch.done(nil)

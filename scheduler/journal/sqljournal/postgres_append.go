@@ -10,9 +10,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
-// appender stores the events of all runs that the journal holds: those that wait at the same
-// time in one statement, at most maxWriters statements at once, and those of one run one after
-// the other. The dialect makes it; it is safe for concurrent use.
+// appender stores the events of all runs that the journal holds: the events that wait at the same time in one
+// statement, at most maxWriters statements at once, and each run's events one after the other. The dialect makes
+// it; it is safe for concurrent use.
 type appender struct {
 	dialect *sharedDialect
 
@@ -75,7 +75,7 @@ func (a *appender) waitFor(l *runLog) {
 	}
 }
 
-// storeReady stores what is ready until nothing is.
+// storeReady stores ready events until none are left.
 func (a *appender) storeReady() {
 	for {
 		batch := a.takeBatch()
@@ -95,7 +95,7 @@ type entry struct {
 	err   error
 }
 
-// takeBatch takes what the next statement stores, nil for nothing: then the goroutine ends.
+// takeBatch takes the entries that the next statement stores; nil if there are none: then the goroutine ends.
 func (a *appender) takeBatch() (batch []*entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -155,8 +155,8 @@ func (a *appender) release(batch []*entry) {
 	a.idle.Broadcast()
 }
 
-// The statement that appends. A run gets its events if it is still held by the same lease and
-// ends where it did; the others of the batch do not depend on it.
+// The statement that appends. A run gets its events if the same lease still holds it and its last event is
+// unchanged; the others of the batch do not depend on it.
 const appendEvents = `
 WITH c AS (SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $11::bytea[]) c(key, lease, before, last, state, updated, summary)),
 	ok AS (UPDATE journal_run SET last_seq = c.last, state = c.state, updated_at = c.updated, touched = coalesce($7, now()), summary = coalesce(c.summary, journal_run.summary) FROM c

@@ -283,7 +283,7 @@ func (j *Journal) Subscribe(id string) (noticed <-chan struct{}, stop func()) {
 	return sub.Noticed(), sub.Close
 }
 
-// Events returns those of a run.
+// Events returns the events of a run.
 func (j *Journal) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
 	return j.readEvents(ctx, id, from, false)
 }

@@ -58,7 +58,7 @@ func OpenFile(ctx context.Context, dir string, options FileOptions) (*Journal, e
 	return newJournal(ctx, t, newFileDialect(t, db)), nil
 }
 
-// File returns the path of the database, "" for one that is no file.
+// File returns the path of the database, "" if it is not in a file.
 func (j *Journal) File() string {
 	if d, ok := j.db.(*fileDialect); ok {
 		return d.Store.File()

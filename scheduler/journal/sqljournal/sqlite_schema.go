@@ -7,8 +7,8 @@ import (
 // applicationID marks the file as a journal ("cnjr").
 const applicationID = 0x636e6a72
 
-// fileMigrations lead from one form of the file to the next; the form is their number.
-// What was released is never changed, only added to.
+// fileMigrations lead from one form of the file to the next; the form is their number. Released migrations are
+// never changed, only added to.
 var fileMigrations = []string{`
 CREATE TABLE run (
 	key             INTEGER PRIMARY KEY,
@@ -82,5 +82,5 @@ ALTER TABLE header ADD COLUMN conversation BLOB; -- in stored form; NULL: none
 ALTER TABLE run ADD COLUMN summary BLOB; -- JSON, see journal.Summary; NULL: none
 `}
 
-// layout is that of the file.
+// layout is the layout of the file.
 var layout = sqlitefile.Layout{ApplicationID: applicationID, Migrations: fileMigrations, AutoVacuum: true}

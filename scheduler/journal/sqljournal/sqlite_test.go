@@ -435,7 +435,7 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// What is missing is never passed over in silence.
+// A missing part is always reported.
 func TestDamage(t *testing.T) {
 	big := value.OfString(strings.Repeat("x", 10_000))
 	for name, test := range map[string]struct{ spoil, want string }{

@@ -147,7 +147,7 @@ func TestImagesAreEncrypted(t *testing.T) {
 			if err == nil || calls.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), key) || calls.HintOf(err) == "" {
 				t.Errorf("%v (%s)", err, calls.HintOf(err))
 			}
-			// What was recorded can be looked at all the same.
+			// The recorded events can still be viewed.
 			j := open(t, dir, sqljournal.FileOptions{})
 			defer j.Close()
 			for ev, err := range j.Events(t.Context(), "r1", 1) {

@@ -1,4 +1,4 @@
-// Package transfer copies runs from one journal to another, as from a file to a database that
+// Package transfer copies runs from one journal to another, for example from a file to a database that
 // several machines share, and back.
 //
 // A run is copied whole or not at all, with its labels, its state, when a process last wrote
@@ -26,11 +26,11 @@ import (
 
 // Store is a journal that runs leave and enter. It is safe for concurrent use.
 type Store interface {
-	// ID, Run and Runs are those of [journal.Journal].
+	// ID, Run and Runs are as in [journal.Journal].
 	ID(ctx context.Context) (string, error)
 	Run(ctx context.Context, id string) (*journal.RunInfo, error)
 	Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error]
-	// ExportHeader and ExportEvents return what a run is, with the bytes of images in place.
+	// ExportHeader and ExportEvents return a run's data, with the bytes of images in place.
 	ExportHeader(ctx context.Context, id string) (*journal.RunHeader, error)
 	ExportEvents(ctx context.Context, id string) iter.Seq2[*journal.Event, error]
 	// Import records a run of another journal with all of its events, or nothing. No process
@@ -39,12 +39,12 @@ type Store interface {
 	Import(ctx context.Context, run *journal.RunInfo, header *journal.RunHeader, events iter.Seq2[*journal.Event, error]) error
 }
 
-// Report is what [Copy] has done. It belongs to the caller.
+// Report is the result of [Copy]. It belongs to the caller.
 type Report struct {
 	// Copied are the runs that are new in the other journal, Present those that it had
 	// already, equal to the last byte.
 	Copied, Present int
-	// Events and Labels are those of the runs that are in both now.
+	// Events and Labels count the events and labels of the runs that are now in both.
 	Events, Labels int64
 	// Left are the runs that are not in the other journal as they are in this one.
 	Left []Left
@@ -56,9 +56,9 @@ type Left struct {
 	Err error
 }
 
-// Copy copies all runs that no process holds, the oldest first. It may be repeated: what is
-// there already is compared only. progress is told how many of how many runs are done; it may
-// be nil. Where the error is not nil the report is of what was done before.
+// Copy copies all runs that no process holds, the oldest first. It may be repeated: runs that already exist are
+// only compared. progress receives the number of finished runs and of all runs; it may be nil. If the error is not
+// nil, the report covers the work until then.
 func Copy(ctx context.Context, from, to Store, progress func(done, all int)) (*Report, error) {
 	report := &Report{}
 	if err := checkDifferent(ctx, from, to); err != nil {
@@ -109,7 +109,7 @@ func isOfRun(err error) bool {
 	return errors.As(err, &held) || slices.Contains([]calls.Kind{calls.Invalid, calls.NotFound}, calls.KindOf(err))
 }
 
-// copyRun copies a run, or compares it where it is there, and counts it.
+// copyRun copies a run, or compares it if it exists, and counts it.
 func (r *Report) copyRun(ctx context.Context, from, to Store, run *journal.RunInfo) error {
 	if run.Holder != nil {
 		return &journal.HeldError{Run: run.ID, Holder: run.Holder}
@@ -144,8 +144,7 @@ func (r *Report) copyRun(ctx context.Context, from, to Store, run *journal.RunIn
 	return nil
 }
 
-// exportRun yields the events of a run as it stands, and an error at their end where a process
-// has taken it meanwhile.
+// exportRun yields the current events of a run, and an error at their end if a process has taken it meanwhile.
 func exportRun(ctx context.Context, from Store, run *journal.RunInfo) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		for ev, err := range from.ExportEvents(ctx, run.ID) {
@@ -159,7 +158,7 @@ func exportRun(ctx context.Context, from Store, run *journal.RunInfo) iter.Seq2[
 	}
 }
 
-// checkUnchanged returns an error where a run does not stand as it did.
+// checkUnchanged returns an error if a run has changed.
 func checkUnchanged(ctx context.Context, from Store, run *journal.RunInfo) error {
 	now, err := from.Run(ctx, run.ID)
 	if err != nil {
@@ -174,7 +173,7 @@ func checkUnchanged(ctx context.Context, from Store, run *journal.RunInfo) error
 	return nil
 }
 
-// compare returns an error where a run is not the same in both journals.
+// compare returns an error if a run is not the same in both journals.
 func compare(ctx context.Context, from, to Store, run *journal.RunInfo) error {
 	there, err := to.Run(ctx, run.ID)
 	if err != nil {

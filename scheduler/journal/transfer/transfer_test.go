@@ -138,7 +138,7 @@ func fill(t *testing.T, open opener) (runs int, events int64) {
 	return 5, 4 + 4 + 2 + 602
 }
 
-// listOf returns how all runs stand, with what their JSON leaves out.
+// listOf returns the state of all runs, including the parts that their JSON leaves out.
 func listOf(t *testing.T, j store) (all []string) {
 	t.Helper()
 	for run, err := range j.Runs(t.Context(), journal.RunFilter{}) {
@@ -206,7 +206,7 @@ func TestCopy(t *testing.T) {
 					t.Errorf("the run %s was written to %v apart", id, off)
 				}
 			}
-			// What was copied goes on.
+			// A copied run can continue.
 			log, err := to.Reopen(t.Context(), "abandoned")
 			if err != nil {
 				t.Fatal(err)

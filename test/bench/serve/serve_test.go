@@ -1,5 +1,6 @@
 // Package serve_test measures `scheduler serve` from outside, as its clients see it, beside
 // a bare net/http server that does nothing (the floor) and LangGraph's development server.
+// For example, it measures runs of a flow of three steps.
 package serve_test
 
 import (
@@ -164,7 +165,7 @@ func (p *program) metric(name string) int {
 	return 0
 }
 
-// diskKB returns what the journal and its like take, in KB.
+// diskKB returns the size of the journal and similar files, in KB.
 func (p *program) diskKB() int {
 	bytes := int64(0)
 	_ = filepath.WalkDir(filepath.Join(p.dir, ".scheduler"), func(_ string, e fs.DirEntry, err error) error {
@@ -372,8 +373,8 @@ func followAll(tb testing.TB, url string, resident func() int, begin func()) (la
 	return late, perReader
 }
 
-// langGraph starts LangGraph's development server with the same three steps, and returns its
-// address; "" where Node is not there.
+// langGraph starts LangGraph's development server with the same three steps, and returns its address; "" if Node
+// is not installed.
 func langGraph(tb testing.TB) (base string) {
 	tb.Helper()
 	if _, err := exec.LookPath("npm"); err != nil {
@@ -426,10 +427,10 @@ func langGraph(tb testing.TB) (base string) {
 	return ""
 }
 
-// row is a line of the table: what is measured, its goal, and what each server takes.
+// row is a line of the table: the measured thing, its goal, and each server's result.
 type row struct{ what, goal, ours, floor, peer string }
 
-// TestServes keeps the measurements honest: each flow does what is measured of it.
+// TestServes keeps the measurements honest: each flow does the work that is measured.
 func TestServes(t *testing.T) {
 	f := newFloor(t)
 	p := newProgram(t, strings.TrimPrefix(f.URL, "http://"))
@@ -460,8 +461,8 @@ func (p *program) answer(id string) time.Duration {
 	return time.Since(began)
 }
 
-// BenchmarkServe measures what a server is good for, in one run, and prints it beside the
-// goals. It asserts only that all is served: a busy machine slows everybody.
+// BenchmarkServe measures a server's performance in one run and prints it beside the goals. It only asserts that
+// all requests are served: on a busy machine everything is slow.
 func BenchmarkServe(b *testing.B) {
 	for b.Loop() {
 		rows := measureAll(b)

@@ -1,5 +1,6 @@
-// Package tokens holds the counts of llm/tokens to those of a library, and makes its table of the
-// vocabulary: a module of its own, because the library's vocabularies take 6 MB of a program.
+// Package tokens holds the counts of llm/tokens to those of a library, and makes its table of the vocabulary, for
+// example comparing both counts of each document in docs. It is a module of its own, because the library's
+// vocabularies take 6 MB of a program.
 package tokens
 
 import (
@@ -65,7 +66,7 @@ func makeTable(t *testing.T) []byte {
 	return append(offsets, all...)
 }
 
-// texts are what the counts are compared for: each exception of the splitting pattern, and the
+// texts returns the texts for which the counts are compared: each exception of the splitting pattern, and the
 // documents and sources of this repository.
 func texts(t testing.TB) []string {
 	t.Helper()

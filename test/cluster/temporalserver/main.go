@@ -1,8 +1,9 @@
-// Command temporalserver is a Temporal server for tests: one process, its state in a Postgres
-// database, so that it can be killed and started again. It is a module of its own, for the sake of
-// what the server depends on.
+// Command temporalserver is a Temporal server for tests: one process, its state in a Postgres database, so that it
+// can be killed and started again. It is a module of its own, because of the server's dependencies.
 //
-//	temporalserver -db URL -port PORT
+// For example:
+//
+//	temporalserver -db postgres://localhost/temporal -port 7233
 //
 // It ends on SIGTERM or SIGINT.
 package main
@@ -129,7 +130,7 @@ func prepare(store *config.SQL) error {
 	return sqlite.CreateNamespaces(store, namespace)
 }
 
-// createTables makes those of executions and those of their search attributes, in one database.
+// createTables creates the tables of executions and of their search attributes, in one database.
 func createTables(db sqlplugin.AdminDB, database string) error {
 	err := db.CreateSchemaVersionTables()
 	if err != nil {
@@ -153,7 +154,7 @@ func createTables(db sqlplugin.AdminDB, database string) error {
 	return db.UpdateSchemaVersion(database, v12.Version, v12.Version) // of the later of the two
 }
 
-// newSettings returns those of a server whose services all are in this process.
+// newSettings returns the settings of a server that has all services in this process.
 func newSettings(store *config.SQL, port int) (*config.Config, error) {
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	c := &config.Config{

@@ -1,5 +1,5 @@
 // Package pongo2tree is the only door to pongo2, which parses and walks the tree of statements and
-// has filters that Jinja2 does not have, for example slice ([ApplyFilter]).
+// has filters that Jinja2 does not have, for example add ([ApplyFilter]).
 // Package syntax writes a tree with a [Builder], package prompt has it parsed, and package eval runs
 // it as a [Runner]. It knows neither expressions nor values.
 package pongo2tree

@@ -1,6 +1,6 @@
-// Package stored is what the backends of a journal share: the stored form of events
-// (Blobs writes it, Decoder reads it), the encryption of images (Vault), the state of
-// a log that is held (LogState), and who holds it (Process).
+// Package stored has the parts that the backends of a journal share: the stored form of events (Blobs writes it,
+// Decoder reads it), the encryption of images (Vault), the state of a log that is held (LogState), and who holds
+// it (Process). For example, a text of 100 KB is stored as a reference, and its bytes only once.
 package stored
 
 import (
@@ -15,26 +15,26 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// An event is stored as its JSON, in which what is big or an image has been
-// replaced by a reference to a blob, and a blob may hold references in turn:
+// An event is stored as its JSON, in which each big value and each image has been replaced by a reference to a
+// blob, and a blob may hold references in turn:
 //
 //	{"$blob": DIGEST}                          a value of at least bigPayload bytes,
 //	                                           or one that is nested maxHeight deep
 //	{"$media": [TEXT, REFERENCE, TEXT ...]}    a string with data: URLs in it, or
 //	                                           the base64 text of an image
 //
-// where the REFERENCE stands for the base64 text of one image. An object of the
-// user's that looks like one of these gets one more $ before its key.
+// in which the REFERENCE replaces the base64 text of one image. An object of the user's that looks like one of
+// these gets one more $ before its key.
 const (
 	blobKey  = "$blob"
 	mediaKey = "$media"
 	// bigPayload is the size of JSON from which on a value is stored apart. Steps
 	// hand the same messages on and on: those are then stored once.
 	bigPayload = 4 << 10
-	// maxHeight is how deep what is stored in one piece may be nested: what can be
-	// nested as deep as JSON may be is wrapped into events, and has to be read again.
+	// maxHeight is the greatest depth of a value stored in one piece: a value as deep as JSON allows becomes deeper
+	// when an event wraps it, and must still be readable.
 	maxHeight = 200
-	// refSize is about what a reference takes.
+	// refSize is roughly the size of a reference.
 	refSize = 80
 )
 
@@ -56,10 +56,10 @@ func ParseDigest(text string) (d Digest, ok bool) {
 // database. It is another one, so that the same bytes may be both.
 func (d Digest) Secret() Digest { return sha256.Sum256(append([]byte("secret "), d[:]...)) }
 
-// Payload is what is stored apart from its event.
+// Payload is a value that is stored apart from its event.
 type Payload struct {
 	Data []byte
-	// Secret: it must not be readable where it is kept.
+	// Secret means that it must not be readable in the store.
 	Secret bool
 }
 
@@ -73,8 +73,7 @@ func (b Blobs) Add(data []byte) Digest {
 	return d
 }
 
-// AddSecret adds a payload that must not be readable where it is kept, and returns
-// the digest of the data itself.
+// AddSecret adds a payload that must not be readable in the store, and returns the digest of the data itself.
 func (b Blobs) AddSecret(data []byte) Digest {
 	d := Digest(sha256.Sum256(data))
 	b[d.Secret()] = Payload{data, true}
@@ -124,9 +123,8 @@ func (b Blobs) EncodeEvent(ev *journal.Event) ([]byte, error) {
 	return b.Encode(v), nil
 }
 
-// packValue replaces what is big in a value, from the leaves up, and returns about how
-// big the rest is and how deep it is nested. The same value always gives the same
-// references.
+// packValue replaces the big parts of a value, from the leaves up, and returns the approximate size of the rest
+// and its depth. The same value always gives the same references.
 func (b Blobs) packValue(v value.Value) (packed value.Value, size, height int) {
 	switch v.Kind() {
 	case value.String:
@@ -217,9 +215,8 @@ func escapeRef(m *value.Map) *value.Map {
 	return m
 }
 
-// EncodeText adds the text of a flow and of its files, and returns the digest of the
-// source and the JSON object of the files' digests by path. What else an edited text has stands there
-// under the path "", which no file has.
+// EncodeText adds the text of a flow and of its files, and returns the digest of the source and the JSON object of
+// the files' digests by path. The other parts of an edited text are there under the path "", which no file has.
 func (b Blobs) EncodeText(text journal.FlowText) (source Digest, files []byte) {
 	return b.addFile(text.Source), b.encodeFiles(text).AppendJSON(nil)
 }
@@ -241,7 +238,7 @@ func (b Blobs) encodeFiles(text journal.FlowText) value.Value {
 	return value.OfMap(refs)
 }
 
-// editedKey is the path under which what an edited text has stands beside the files.
+// editedKey is the path, beside the files, of the other parts of an edited text.
 const editedKey = ""
 
 func (b Blobs) addFile(content []byte) Digest {

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// decoder reads what was encoded.
+// decoder reads the encoded payloads.
 func (b Blobs) decoder(clear bool) *Decoder {
 	return &Decoder{WithMedia: clear, Get: b.Get}
 }

@@ -25,8 +25,8 @@ type Decoder struct {
 	seenSize int
 }
 
-// NewDecoder returns a decoder of what a store has. read returns what is stored under a digest; found is false where there
-// is nothing. What must not be readable there is decrypted.
+// NewDecoder returns a decoder for a store's content. read returns the data stored under a digest; found is false
+// if there is none. Secret payloads are decrypted.
 func (v *Vault) NewDecoder(withMedia bool, read func(at Digest) (data []byte, found bool, err error)) *Decoder {
 	return &Decoder{WithMedia: withMedia, Get: func(d Digest, secret bool) ([]byte, error) {
 		at := d
@@ -46,10 +46,10 @@ func (v *Vault) NewDecoder(withMedia bool, read func(at Digest) (data []byte, fo
 	}}
 }
 
-// Header is what of a [journal.RunHeader] is kept in stored form.
+// Header has the parts of a [journal.RunHeader] that are kept in stored form.
 type Header struct{ Source, Files, Inputs, Conversation, Options []byte }
 
-// DecodeHeader sets what of a header is kept in stored form.
+// DecodeHeader sets the parts of a header that are kept in stored form.
 func (d *Decoder) DecodeHeader(h *journal.RunHeader, form Header) (err error) {
 	h.Inputs, err = d.Decode(form.Inputs)
 	if err != nil {
@@ -164,7 +164,7 @@ func (d *Decoder) unpackObject(m *value.Map) (value.Value, error) {
 	return value.OfMap(full), nil
 }
 
-// loadBlob reads a blob and makes sure that it is what was stored.
+// loadBlob reads a blob and checks that it is unchanged.
 func (d *Decoder) loadBlob(sum Digest, secret bool) ([]byte, error) {
 	data, err := d.Get(sum, secret)
 	if err == nil && sha256.Sum256(data) != sum {
@@ -227,7 +227,7 @@ func textBeforeHidden(before string) string {
 	return before[:max(0, len(before)-len(base64Mark))]
 }
 
-// writeMedium writes the text of one image, or what is shown instead.
+// writeMedium writes the text of one image, or the text shown instead.
 func (d *Decoder) writeMedium(b *strings.Builder, ref value.Value) error {
 	hexes, _ := ref.Get("sha256")
 	text, _ := hexes.Str()
@@ -252,7 +252,7 @@ func (d *Decoder) writeMedium(b *strings.Builder, ref value.Value) error {
 	return nil
 }
 
-// FlowText returns the text of a flow from what [Blobs.EncodeText] returned.
+// FlowText returns the text of a flow from the results of [Blobs.EncodeText].
 func (d *Decoder) FlowText(source, files []byte) (text journal.FlowText, err error) {
 	var sum Digest
 	if copy(sum[:], source) != len(sum) {
@@ -292,7 +292,7 @@ func (d *Decoder) readText(source Digest, paths value.Value) (text journal.FlowT
 	return text, nil
 }
 
-// readBefore reads what else an edited text has.
+// readBefore reads the other parts of an edited text.
 func (d *Decoder) readBefore(text *journal.FlowText, ref value.Value) error {
 	var edited struct {
 		File   string      `json:"file"`
@@ -312,7 +312,7 @@ func (d *Decoder) readBefore(text *journal.FlowText, ref value.Value) error {
 	return err
 }
 
-// readFile reads the text of a file, which is secret where it has images in it.
+// readFile reads the text of a file, which is secret if it contains images.
 func (d *Decoder) readFile(sum Digest) ([]byte, error) {
 	data, err := d.loadBlob(sum, false)
 	if missing := MissingPayloadError(sum); errors.Is(err, missing) {

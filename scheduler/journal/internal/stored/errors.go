@@ -17,8 +17,8 @@ func IsHeld(err error) bool {
 	return errors.As(err, &held)
 }
 
-// LostRunError returns why nothing could be written to a run that a log holds: info and err are what reading the
-// run gave, hasLease is true where it is still held by the lease of the log.
+// LostRunError returns why nothing could be written to a run that a log holds: info and err are the result of
+// reading the run, hasLease is true if the log's lease still holds it.
 func LostRunError(run string, info *journal.RunInfo, hasLease bool, err error) error {
 	switch {
 	case calls.KindOf(err) == calls.NotFound:

@@ -46,8 +46,8 @@ func Follow(ctx context.Context, store journal.RunReader, id string, after int64
 	}
 }
 
-// ParseCursors returns the numbers between which the runs of a [journal.RunFilter] are, where the
-// newest have the greatest numbers, from 1.
+// ParseCursors returns the numbers between which the runs of a [journal.RunFilter] are; newer runs have greater
+// numbers, from 1.
 func ParseCursors(f *journal.RunFilter) (after, downTo int64, err error) {
 	after, err = parseCursor(f.After, math.MaxInt64)
 	if err == nil {
@@ -56,7 +56,7 @@ func ParseCursors(f *journal.RunFilter) (after, downTo int64, err error) {
 	return after, downTo, err
 }
 
-// parseCursor returns the number of a run by its cursor, or what stands for "".
+// parseCursor returns the number of a run by its cursor, or none for "".
 func parseCursor(cursor string, none int64) (int64, error) {
 	if cursor == "" {
 		return none, nil

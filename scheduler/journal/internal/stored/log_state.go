@@ -11,11 +11,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// LogState is the part of a [journal.RunLog] that does not depend on where it
-// stores: it counts the events, remembers the first failure, and cancels those who
-// watch. A backend makes one when it opens a run and embeds it in its log. It is safe
-// for concurrent use; its mutex guards the fields and is held by callers of methods
-// that end in Locked.
+// LogState is the part of a [journal.RunLog] that does not depend on the store: it counts the events, remembers
+// the first failure, and cancels its watchers. A backend makes one when it opens a run and embeds it in its log.
+// It is safe for concurrent use; its mutex guards the fields and is held by callers of methods that end in Locked.
 type LogState struct {
 	// Opened is how the run stood when it was opened.
 	Opened journal.RunInfo
@@ -26,8 +24,7 @@ type LogState struct {
 	last       journal.EventType
 	// ErrLocked is why nothing can be written any more.
 	ErrLocked error
-	// untoldLocked is the failure of a write that nobody was told of; closed is set when the log
-	// is closed.
+	// untoldLocked is the failure of a write that has not been reported yet; closed is set when the log is closed.
 	untoldLocked error
 	closed       bool
 	// cause is why the run should stop.
@@ -47,7 +44,7 @@ func NewLogState(info *journal.RunInfo) *LogState {
 // Info returns how the run stood when it was opened.
 func (h *LogState) Info() journal.RunInfo { return h.Opened }
 
-// CheckLocked returns an error unless the events go on where the last ended.
+// CheckLocked returns an error unless the events continue after the last one.
 func (h *LogState) CheckLocked(events []*journal.Event) error {
 	if h.ErrLocked != nil {
 		return h.ErrLocked
@@ -193,7 +190,7 @@ func NewCancelledEvent(info *journal.RunInfo) *journal.Event {
 	return &journal.Event{Seq: info.LastSeq + 1, Run: info.ID, Type: journal.FlowCancelled}
 }
 
-// CheckCancel returns an error where a run cannot be cancelled any more.
+// CheckCancel returns an error if a run cannot be cancelled any more.
 func CheckCancel(info *journal.RunInfo) error {
 	if info.State.IsOver() {
 		return errOver(info.ID, info.State)

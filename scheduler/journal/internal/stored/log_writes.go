@@ -12,7 +12,7 @@ func NewLease() []byte {
 	return lease
 }
 
-// RefuseLocked makes err the answer to every further write, and returns it: whoever wrote is told.
+// RefuseLocked makes err the answer to every further write, and returns it for the caller to report.
 func (h *LogState) RefuseLocked(err error) error {
 	h.ErrLocked = err
 	if errors.Is(err, h.untoldLocked) {
@@ -21,8 +21,8 @@ func (h *LogState) RefuseLocked(err error) error {
 	return err
 }
 
-// SettleWrite takes note of how a write ended. isTold reports whether whoever wrote waits for that;
-// else a failure is told to who writes next, or closes the log.
+// SettleWrite records the result of a write. isTold reports whether the writer waits for it; else a failure is
+// reported to the next writer, or when the log is closed.
 func (h *LogState) SettleWrite(err error, isTold bool) {
 	if err == nil {
 		return
@@ -39,7 +39,7 @@ func (h *LogState) SettleWrite(err error, isTold bool) {
 	}
 }
 
-// BeginClose ends the writing; it returns false where that was done before.
+// BeginClose ends the writing; it returns false if that was done before.
 func (h *LogState) BeginClose() bool {
 	h.Lock()
 	defer h.Unlock()

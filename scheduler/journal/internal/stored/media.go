@@ -5,8 +5,8 @@ import "strings"
 // base64Mark stands between the type of a data: URL and its bytes.
 const base64Mark = ";base64,"
 
-// isImage reports whether s is nothing but the base64 text of an image: what APIs
-// answer, and what some take, in the place of a data: URL.
+// isImage reports whether s is only the base64 text of an image, which APIs answer, and some accept, in place of a
+// data: URL.
 func isImage(s string) bool {
 	const least = 64
 	if len(s) < least || base64Len(s) != len(s) {
@@ -27,8 +27,7 @@ func isImage(s string) bool {
 	return false
 }
 
-// FindMedia finds the base64 text of the first data: URL in s; end is 0 where
-// there is none.
+// FindMedia finds the base64 text of the first data: URL in s; end is 0 if there is none.
 func FindMedia(s string) (start, end int) {
 	for from := 0; ; {
 		at := strings.Index(s[from:], "64,") // the same in upper and lower case

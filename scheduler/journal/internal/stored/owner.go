@@ -13,10 +13,9 @@ import (
 type Process struct {
 	PID  int
 	Host string
-	// Identity distinguishes the process from every other that had or will have its pid; ""
-	// where the system does not say enough. It names the machine since it was
-	// switched on, the namespace in which pids are unique, and, after the last space,
-	// when the process began.
+	// Identity distinguishes the process from every other that had or will have its pid; "" if the system does not
+	// provide enough. It names the boot of the machine, the namespace in which pids are unique, and, after the last
+	// space, the start time of the process.
 	Identity string
 }
 
@@ -57,7 +56,7 @@ func (p Process) Alive() bool {
 	return ok && place == pidSpace() && start == startOf(p.PID)
 }
 
-// cutLast returns what is before and after the last space of an identity.
+// cutLast returns the text before and after the last space of an identity.
 func cutLast(identity string) (place, start string, ok bool) {
 	i := strings.LastIndexByte(identity, ' ')
 	if i < 0 {
@@ -80,8 +79,8 @@ func pidSpace() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 }
 
-// startOf is when the process began, in ticks since the machine was switched on;
-// "" where that cannot be read.
+// startOf returns the start time of the process, in ticks since the machine was switched on; "" if that cannot be
+// read.
 func startOf(pid int) string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

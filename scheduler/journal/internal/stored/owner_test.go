@@ -42,7 +42,7 @@ func TestDeadAndAlive(t *testing.T) {
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for !alive.Dead() { // a zombie, as nobody has waited for it
+	for !alive.Dead() { // a zombie, as no process has waited for it
 		if _, err := os.Stat("/proc/self/stat"); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ type Batch struct {
 	First  int64 // the seq of the first
 	Bodies [][]byte
 	Blobs  Blobs // those that no batch before had
-	// Summary is that of the run after the batch, in stored form.
+	// Summary is the run's summary after the batch, in stored form.
 	Summary []byte
 }
 

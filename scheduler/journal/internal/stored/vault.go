@@ -11,13 +11,13 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// KeySize is the size of an image key in bytes: that of AES-256.
+// KeySize is the size of an image key in bytes: as for AES-256.
 const KeySize = 32
 
 // Vault encrypts the bytes of images with AES-256 in Galois/Counter Mode, under
 // random nonces. A backend makes one when it opens; it is safe for concurrent use.
 type Vault struct {
-	// Source names where the key is from in error messages: a file, a setting.
+	// Source names the origin of the key in error messages: a file, a setting.
 	Source wording.Text
 	// Key returns the key, of KeySize bytes, and makes one if create is set and there
 	// is none. Without one the error is [fs.ErrNotExist].
@@ -38,7 +38,7 @@ func (v *Vault) Seal(data []byte) ([]byte, error) {
 	return v.aead.Seal(nil, nil, data, nil), nil
 }
 
-// Open decrypts what was stored as a payload of that digest.
+// Open decrypts the stored payload of that digest.
 func (v *Vault) Open(d Digest, sealed []byte) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
