@@ -17,8 +17,9 @@ import (
 //   - rank/calibrate_score.go maps that score to a relevance of 0 to 1;
 //   - with embeddings, fuse_rankings.go joins it with the nearness in meaning;
 //   - scoreCandidates below boosts shared context, prefers the newer of near-duplicates,
-//     puts first what facts answer (answer_facts.go), keeps mere neighbours, what only a snapshot matched, and matches of words like 去 below the
-//     cut, and drops what is below it.
+//     puts first what facts answer (answer_facts.go), keeps mere neighbours, what only a snapshot
+//     matched, and matches of words like 去 below the cut, and drops what is below it or, at the
+//     default cut, far from the best.
 
 // scoreCandidates returns the candidates with their final relevances, best first, as many as
 // the query wants.
@@ -49,8 +50,36 @@ func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, li
 		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b Scored) int { return a.compare(&b) })
+	out = q.dropFarFromBest(out)
 	return out[:min(len(out), q.effectiveLimit())]
 }
+
+// At the default cut, the first keptAnyway memories are followed only by those whose odds are at least 1/farFromBest of the
+// odds of the best: beside a memory that is right for sure, one that is barely worth showing is noise.
+const (
+	keptAnyway  = 3
+	farFromBest = 8
+)
+
+// dropFarFromBest drops the hits that are far from the best one. Neighbours, which are asked for, and
+// answers of facts stay. Another cut than the
+// default one is taken as it is.
+func (q *Query) dropFarFromBest(sorted []Scored) []Scored {
+	if q.MinRelevance != DefaultMinRelevance || len(sorted) <= keptAnyway {
+		return sorted
+	}
+	least := oddsOf(sorted[0].Relevance) / farFromBest
+	kept := sorted[:keptAnyway:keptAnyway]
+	for _, s := range sorted[keptAnyway:] {
+		if s.Neighbour || s.Fact != nil || oddsOf(s.Relevance) >= least {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// oddsOf returns the odds of a relevance, which is a probability: 1 for 0.5, 9 for 0.9.
+func oddsOf(relevance float64) float64 { return relevance / max(1-relevance, 1e-6) }
 
 // A neighbour that would be worth showing comes directly below the default cut.
 const (

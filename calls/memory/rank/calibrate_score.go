@@ -34,6 +34,10 @@ const (
 	// halfEntries is the number of memories at which the absence of a query word counts by
 	// half.
 	halfEntries = 50
+	// handful is the number of memories at which it counts by half that most of them have a term.
+	handful = 20
+	// shareOfGeneral is how much of a general word is asked for.
+	shareOfGeneral = 0.4
 	// bestHits is the number of hits whose best cover counts.
 	bestHits = 3
 )
@@ -73,7 +77,8 @@ func (b *scoreboard) calibrateScores(r *Result, asked float64) {
 	}
 	strength := 0.0
 	if matched := float64(b.cells[best.Seq].matched); matched > 0 {
-		strength = min(1, cover*best.Score/(full*matched))
+		score := best.Score / lengthPrior(b.ix.entries[best.Seq].Len)
+		strength = min(1, cover*score/(full*matched))
 	}
 	spaceless := r.Analysis.spacelessShare()
 	c := weightCover*(cover-interpolateShare(spaceless, coverOfWords, coverOfCharacters)) +

@@ -32,9 +32,10 @@ type Match struct {
 func (a *Analysis) MatchMemory(doc *Document, content string, at time.Time) (m Match) {
 	var words []string
 	inRun, hasDate := false, false
-	for _, t := range a.Terms {
-		_, has := slices.BinarySearchFunc(doc.Terms, t.Text, func(f Frequency, term string) int { return strings.Compare(f.Term, term) })
-		if !has {
+	for i := range a.Terms {
+		t := &a.Terms[i]
+		f, has := t.findIn(doc)
+		if !has || t.isEnding || len(idiomsByTerm()[f.Term]) > 0 && a.isOnlyInIdioms(f, plainText(content)) {
 			continue
 		}
 		m.Any = true
@@ -42,9 +43,12 @@ func (a *Analysis) MatchMemory(doc *Document, content string, at time.Time) (m M
 		hasDate = hasDate || isPartOfDate
 		isPhrase := t.spaceless && utf8.RuneCountInString(t.Text) > 1 && !(t.earlier && hasStopCharacter(t.Text)) // 生日, of two characters that say little
 		m.Telling = m.Telling || t.isHoliday || !isPartOfDate && (!t.weak || isPhrase)
-		if t.spaceless {
+		switch {
+		case len(t.members) > 0:
+			words = append(words, memberWords()[f.Term])
+		case t.spaceless:
 			inRun = true
-		} else {
+		default:
 			words = append(words, t.Shown)
 		}
 	}
@@ -67,6 +71,23 @@ func (a *Analysis) MatchMemory(doc *Document, content string, at time.Time) (m M
 	}
 	m.Words = longest
 	return m
+}
+
+// findIn returns the frequency of a term in a text: of a class, of the first member that it has.
+func (t *Term) findIn(doc *Document) (f Frequency, has bool) {
+	for _, text := range t.texts() {
+		at, has := slices.BinarySearchFunc(doc.Terms, text, func(f Frequency, term string) int { return strings.Compare(f.Term, term) })
+		if has {
+			return doc.Terms[at], true
+		}
+	}
+	return f, false
+}
+
+// plainText returns the beginning of a content as idioms are written.
+func plainText(content string) string {
+	text := norm.NFKC.String(strings.ToValidUTF8(content[:min(len(content), maxMatchedText)], ""))
+	return strings.ReplaceAll(strings.ToLower(text), "’", "'")
 }
 
 // isQuoted reports whether a text has the whole question, word for word, and that is more than a

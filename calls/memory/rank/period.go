@@ -60,6 +60,11 @@ var (
 	englishWhen = compilePhrase(`when|how long|(?:what|which) (?:date|day|month|year|time)`)
 	chineseWhen = value.CompileLater(`什[么麼][时時]候|何[时時]|[几幾][号號月点點]|哪一?[天年]|多久|多[长長][时時][间間]|什么日期`)
 
+	englishHabit = compilePhrase(`(?:when|what time|how long) (?:do|should|must|can) (?:i|we|you|they)`)
+
 	englishNewest = compilePhrase(`latest|newest|most recent|currently|current|nowadays|right now|these days|now`)
 	chineseNewest = value.CompileLater(`最近|最新|[现現]在|目前|如今|[当當]前`)
+
+	englishStill = compilePhrase(`still|any ?more|any longer`)
+	chineseStill = value.CompileLater(`[还還仍].*[吗嗎么麼]|[还還]在|依然|[还還]有[没沒]有`)
 )

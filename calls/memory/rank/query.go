@@ -57,6 +57,20 @@ type Term struct {
 	earlier bool
 	// weak reports whether it is too common to find a memory by it alone: 去, a number.
 	weak bool
+	// members are the terms of a class that the query names: pizza and soup for food. Such a term has no text.
+	members []string
+	// isGeneral reports whether it says little, as take and new. A memory is not the less sure without it.
+	isGeneral bool
+	// isEnding reports whether the members are the words of endings.
+	isEnding bool
+}
+
+// texts returns the terms whose postings a term has.
+func (t *Term) texts() []string {
+	if len(t.members) > 0 {
+		return t.members
+	}
+	return []string{t.Text}
 }
 
 // Analysis is an analyzed query. [Search] makes it; it does not change.
@@ -67,6 +81,9 @@ type Analysis struct {
 	When, Newest bool
 	// Speakers are the numbers of the speakers that the query names.
 	Speakers []int32
+	// Still reports whether the query asks if something goes on: "do I still smoke", 我还抽烟吗. A memory that says that it has
+	// ended is the answer, although the older ones have more of its words.
+	Still bool
 	// Chinese reports whether the query has Chinese characters.
 	Chinese bool
 
@@ -85,6 +102,7 @@ const (
 	fewWords      = 3
 	earlierTurns  = 3
 	earlierWeight = 0.3
+	ownedWeight   = 1.3
 	maxTerms      = 256
 	maxText       = 16 << 10 // bytes that are read of each: more than so many terms need
 )
@@ -99,19 +117,29 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 	text := normalizeQuery(q.Text)
 	a := Analysis{texts: []string{text}, Chinese: strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })}
 	asksWhenInChinese := a.Chinese && chineseWhen().MatchString(text)
-	a.When = asksWhenInChinese || englishWhen().MatchString(text)
+	asksHabit := englishHabit().MatchString(text) // "twice a day" answers it, and not what was said of today
+	a.When = asksWhenInChinese || !asksHabit && englishWhen().MatchString(text)
 	asksNewestInChinese := a.Chinese && chineseNewest().MatchString(text)
 	a.Newest = asksNewestInChinese || englishNewest().MatchString(text)
-	var dateless string
-	a.periods, dateless = date.FindPeriods(text, q.Now)
-	dates := blankOut(text, dateless)
+	a.Still = englishStill().MatchString(text) || a.Chinese && chineseStill().MatchString(text)
+	question, talk := splitQuestion(text)
+	var dateless, undated string
+	a.periods, dateless = date.FindPeriods(question, q.Now)
+	dates := blankOut(question, dateless)
+	if talk != "" {
+		undated = a.addPastPeriods(talk, q.Now)
+	}
 	a.dates = splitDates(dates)
 	if len(a.periods) > 0 {
 		dateless = dayQuestion().ReplaceAllString(dateless, " ")
 	}
 	named, doubtful := a.extractSpeakers(&dateless, ix)
+	a.extractSpeakers(&undated, ix)
 	seen := map[string]bool{}
 	a.addTerms(dateless, 1, false, seen)
+	if !slices.ContainsFunc(a.Terms, func(t Term) bool { return !t.optional }) {
+		a.addTerms(undated, 1, false, seen)
+	}
 	ownTerms := len(a.Terms)
 	a.addTerms(dates, 1, true, seen)
 	holidays := strings.Join(date.Holidays(dates), " ")
@@ -120,6 +148,11 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 		t.isDate, t.isHoliday = true, strings.Contains(holidays, t.Shown)
 	}
 	a.addTerms(doubtful, 1, true, seen)
+	a.addClasses(a.Terms[:ownTerms])
+	if a.Still {
+		a.Terms = append(a.Terms, Term{Weight: 1, optional: true, isEnding: true, members: endings()})
+	}
+	a.addTalk(undated, seen)
 	if len(a.Terms) == 0 && named != "" && len(a.periods) == 0 {
 		a.addTerms(named, 1, false, seen) // better than nothing: others may speak of them
 	}
@@ -143,6 +176,27 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 		}
 	}
 	return a
+}
+
+// addPastPeriods adds the times that the talk around a question names, if the question names none: a time to come, for example
+// of "she comes tomorrow", says nothing of memories. It returns the talk without times.
+func (a *Analysis) addPastPeriods(talk string, now time.Time) (rest string) {
+	periods, rest := date.FindPeriods(talk, now)
+	if len(a.periods) == 0 {
+		a.periods = slices.DeleteFunc(periods, func(p date.Period) bool { return p.Start.After(now) })
+	}
+	return rest
+}
+
+// addTalk adds the words of the talk around a question. They put in order what the question finds, and it misses nothing
+// without them.
+func (a *Analysis) addTalk(talk string, seen map[string]bool) {
+	known := len(a.Terms)
+	a.addTerms(talk, earlierWeight, true, seen)
+	for i := range a.Terms[known:] {
+		t := &a.Terms[known+i]
+		t.earlier, t.weak = true, t.weak || t.spaceless && isFragmentIn(t.Text, talk)
+	}
 }
 
 // blankOut returns the parts of text in whose place rest has spaces; both have the same
@@ -198,11 +252,38 @@ func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map
 		if t.kind == bigram {
 			isGeneral = isGeneral || hasStopCharacter(t.term)
 		}
+		weight := weight
+		if !optional && isOwned(text[:t.start]) {
+			weight *= ownedWeight
+		}
 		a.Terms = append(a.Terms, Term{
 			Text: t.term, Weight: weight, Shown: text[t.start:t.end],
-			optional: optional || isGeneral, spaceless: t.kind >= character, weak: isWeakToken(t),
+			optional: optional || isGeneral, isGeneral: generalWords(t.term), spaceless: t.kind >= character, weak: isWeakToken(t),
 		})
 	})
+}
+
+// isOwned reports whether the next word after a text is a thing that somebody asks about as their own, as in "do I take my
+// antibiotics before coffee": the question is about that.
+func isOwned(before string) bool {
+	before = strings.ToLower(before)
+	for _, owner := range []string{"my ", "our "} {
+		rest, ok := strings.CutSuffix(before, owner)
+		if ok && (rest == "" || strings.HasSuffix(rest, " ")) {
+			return true
+		}
+	}
+	return strings.HasSuffix(before, "我的")
+}
+
+// addClasses adds the members of the classes that terms name.
+func (a *Analysis) addClasses(named []Term) {
+	for _, t := range named {
+		members := classes()[t.Text]
+		if len(members) > 0 && len(a.Terms) < maxTerms {
+			a.Terms = append(a.Terms, Term{Weight: 1, Shown: t.Shown, optional: true, spaceless: t.spaceless, members: members})
+		}
+	}
 }
 
 // isWeakToken reports whether a token is too common to find a memory by it alone.

@@ -25,7 +25,9 @@ type scoreboard struct {
 	extraScores        map[uint32]float64
 	// spokenOf are the memories of which extra texts speak, by the number of the text; nil: each
 	// speaks of all its memories. inExtra are those that have a score by that.
-	spokenOf       map[uint32][]uint32
+	spokenOf map[uint32][]uint32
+	// ended are the memories with words of endings, if the query asks whether something still goes on.
+	ended          map[uint32]bool
 	inExtra        map[uint32]bool
 	average        float64
 	averageWindows [2]float64
@@ -119,7 +121,7 @@ func (b *scoreboard) release() {
 	}
 	clear(b.sessionScores)
 	b.term, b.touched, b.ix, b.extraScores = 0, b.touched[:0], nil, nil
-	b.spokenOf, b.inExtra = nil, nil
+	b.spokenOf, b.inExtra, b.ended = nil, nil, nil
 	b.returnToPool()
 }
 
@@ -138,7 +140,9 @@ func (b *scoreboard) addMatch(n uint32, l termPostings) {
 	}
 	c.lastTerm = b.term
 	c.matched += float32(l.idf)
-	c.cover += float32(l.share)
+	if !l.isClass { // the name of the class is asked for, not all its members
+		c.cover += float32(l.share)
+	}
 }
 
 // addTerm adds the score of a term.
@@ -163,6 +167,14 @@ func (b *scoreboard) addTerm(l termPostings) {
 		b.addToWindows(n, e.Session, float32(tf))
 	}
 	b.scoreWindows(l)
+}
+
+// markEnded notes the memories that have the words of endings.
+func (b *scoreboard) markEnded(l termPostings) {
+	b.ended = map[uint32]bool{}
+	for _, p := range l.postings {
+		b.ended[p.Seq()] = true
+	}
 }
 
 // addToWindows adds a frequency to the windows and the session around an entry.
@@ -329,7 +341,7 @@ func (b *scoreboard) pickBest(q *Query, r *Result, only *onlyBoosts) {
 		said[number] = true
 	}
 	recent := boostRecent
-	if a.Newest {
+	if a.Newest || a.Still {
 		recent = boostNewest
 	}
 	best := newTopHits(q.Limit, b.ix)
@@ -352,7 +364,11 @@ func (b *scoreboard) pickBest(q *Query, r *Result, only *onlyBoosts) {
 			boost -= malusQuestion
 		}
 		boost += boostDate * h.Date
+		if b.ended[n] && b.cells[n].base > 0 {
+			boost += boostEnded
+		}
 		h.Score = b.scoreBeforeBoosts(n) * boost
+		h.Score *= lengthPrior(e.Len)
 		if only != nil {
 			h.Score = only.scoreOf(a, &h, boost, within)
 			if h.Score == 0 {
@@ -389,4 +405,10 @@ func (o *onlyBoosts) scoreOf(a *Analysis, h *Hit, boost float64, within bool) fl
 		boost += boostWeak
 	}
 	return boost
+}
+
+// lengthPrior returns how much more a memory of so many terms counts: one of a few words often only agrees or asks, for
+// example "Sounds great!".
+func lengthPrior(terms int32) float64 {
+	return 1 + boostLength*min(1, math.Log1p(float64(terms))/math.Log(lengthOfStatement))
 }

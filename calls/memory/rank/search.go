@@ -88,6 +88,10 @@ const (
 	boostWeak   = 0.25
 	boostRecent = 0.05
 	boostNewest = 0.5
+	boostEnded  = 3
+	// boostLength is what a memory of lengthOfStatement terms gains on one without any.
+	boostLength       = 0.1
+	lengthOfStatement = 20
 
 	recentDays = 30
 )
@@ -132,8 +136,12 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if isForeign := r.Analysis.onlyNames && l.spaceless; !isForeign {
+		if isForeign := r.Analysis.onlyNames && l.spaceless; !isForeign && !l.isClass {
 			asked += l.share
+		}
+		if l.isEnding {
+			b.markEnded(l)
+			continue
 		}
 		if !l.skip {
 			b.addTerm(l)
@@ -181,6 +189,10 @@ type termPostings struct {
 	skip            bool
 	// isDate, isHoliday, weak and spaceless are those of the [Term].
 	isDate, isHoliday, weak, spaceless bool
+	// isClass reports whether they are the postings of the members of a class.
+	isClass bool
+	// isEnding reports whether they are those of the words of endings.
+	isEnding bool
 }
 
 // isFound reports whether a memory has the term.
@@ -227,12 +239,17 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 	places := make([]bounds, len(terms))
 	for i, t := range terms {
 		places[i].start = len(all)
-		all, err = source.Postings(ctx, t.Text, all)
-		if err != nil {
-			return nil, release, err
+		for _, text := range t.texts() {
+			all, err = source.Postings(ctx, text, all)
+			if err != nil {
+				return nil, release, err
+			}
+		}
+		if len(t.members) > 0 {
+			all = mergePostings(all, places[i].start)
 		}
 		places[i].middle = len(all)
-		if len(ix.Extras) > 0 {
+		if len(ix.Extras) > 0 && len(t.members) == 0 {
 			all, err = source.ExtraPostings(ctx, t.Text, all)
 			if err != nil {
 				return nil, release, err
@@ -248,9 +265,12 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 		if t.optional && df == 0 && p.middle == p.end {
 			continue
 		}
-		l := termPostings{isDate: t.isDate, isHoliday: t.isHoliday, weak: t.weak, spaceless: t.spaceless, postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
-		l.idf = t.Weight * inverseFrequency(n, df)
+		l := termPostings{isDate: t.isDate, isHoliday: t.isHoliday, weak: t.weak, spaceless: t.spaceless, isClass: len(t.members) > 0, isEnding: t.isEnding, postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
+		l.idf = t.Weight * inverseFrequency(max(n, fewEntries), smoothFrequency(n, df))
 		l.share = t.Weight * inverseFrequency(max(n, fewEntries), df)
+		if t.isGeneral {
+			l.share *= shareOfGeneral
+		}
 		if df == 0 && (t.earlier || !t.spaceless) { // in a handful of memories most words are missing
 			l.share *= n / (n + halfEntries)
 		}
@@ -269,11 +289,27 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 }
 
 func textsOf(terms []Term) []string {
-	texts := make([]string, len(terms))
-	for i, t := range terms {
-		texts[i] = t.Text
+	texts := make([]string, 0, len(terms))
+	for i := range terms {
+		texts = append(texts, terms[i].texts()...)
 	}
 	return texts
+}
+
+// mergePostings makes one list of those from start on: a memory with several members of a class has it as often as them all.
+func mergePostings(all []Posting, start int) []Posting {
+	list := all[start:]
+	slices.Sort(list)
+	merged := list[:0]
+	for _, p := range list {
+		last := len(merged) - 1
+		if last >= 0 && merged[last].Seq() == p.Seq() {
+			merged[last] = MakePosting(p.Seq(), int(merged[last].frequency()+p.frequency()))
+			continue
+		}
+		merged = append(merged, p)
+	}
+	return all[:start+len(merged)]
 }
 
 // inverseFrequency returns the inverse document frequency of a term that is in df of n memories.
@@ -313,4 +349,14 @@ func (t *topHits) keepBest() []Hit {
 		t.threshold = &bar
 	}
 	return t.hits
+}
+
+// smoothFrequency returns the number of memories with a term as it counts among n: in a handful a word is soon in a quarter of
+// them, so that the two memories that are about the subject would be worth less than one that has another word by chance. Up
+// to half of them it is the frequency itself; the more memories there are, the less a term that all have is worth.
+func smoothFrequency(n, df float64) float64 {
+	if n >= fewEntries || n == 0 {
+		return df
+	}
+	return df + (fewEntries-n)*max(0, 2*df/n-1)*n/(n+handful)
 }

@@ -104,13 +104,15 @@ func (s *shelf) formula(a *Analysis, now time.Time) map[uint32]float64 {
 		}
 		return n
 	}
-	count := func(list []int, term string) (n float64) {
+	count := func(list []int, t *Term) (n float64) {
 		for _, i := range list {
+			one := 0.0
 			for _, f := range s.docs[i].Terms {
-				if f.Term == term {
-					n += MakePosting(0, f.N).frequency() // large ones are rounded
+				if slices.Contains(t.texts(), f.Term) {
+					one += MakePosting(0, f.N).frequency() // large ones are rounded
 				}
 			}
+			n += MakePosting(0, int(one)).frequency() * min(1, one)
 		}
 		return n
 	}
@@ -128,15 +130,18 @@ func (s *shelf) formula(a *Analysis, now time.Time) map[uint32]float64 {
 		}
 	}
 	bm25 := func(list []int, average, k1, b float64) (sum float64) {
-		for _, t := range a.Terms {
+		for i := range a.Terms {
+			t := &a.Terms[i]
 			df := 0.0
 			for i := range s.docs {
-				if count([]int{i}, t.Text) > 0 {
+				if count([]int{i}, t) > 0 {
 					df++
 				}
 			}
-			if tf := count(list, t.Text); tf > 0 {
-				idf := math.Log(1 + (float64(len(s.docs))-df+0.5)/(df+0.5))
+			if tf := count(list, t); tf > 0 {
+				n := float64(len(s.docs))
+				df += max(0, 100-n) * max(0, 2*df/n-1) * n / (n + 20)
+				idf := math.Log(1 + (max(n, 100)-df+0.5)/(df+0.5))
 				sum += t.Weight * idf * tf * (k1 + 1) / (tf + k1*(1-b+b*size(list)/max(average, 1)))
 			}
 		}
@@ -185,7 +190,8 @@ func (s *shelf) formula(a *Analysis, now time.Time) map[uint32]float64 {
 			recent = 0.5
 		}
 		age := max(0, now.Sub(time.UnixMilli(e.Time)).Hours()/24)
-		score *= boost * (1 + recent*math.Exp(-age/30))
+		length := 1 + 0.1*min(1, math.Log(1+float64(s.docs[i].Len))/math.Log(20))
+		score *= boost * length * (1 + recent*math.Exp(-age/30))
 		if score > 0 {
 			scores[uint32(i)] = score
 		}
@@ -194,7 +200,7 @@ func (s *shelf) formula(a *Analysis, now time.Time) map[uint32]float64 {
 }
 
 func TestSearchIsTheFormula(t *testing.T) {
-	words := strings.Fields("dog camp kids painted yesterday 2023 violin What went 学习 小提琴 昨天 June beach friends yoga")
+	words := strings.Fields("dog pet camp kids painted yesterday 2023 violin What went 学习 小提琴 昨天 June beach friends yoga")
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newShelf()
 		text := rapid.Custom(func(rt *rapid.T) string {

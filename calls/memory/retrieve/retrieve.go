@@ -21,7 +21,7 @@ type Params struct {
 	History      []memory.Message `json:"history,omitempty" doc:"The dialogue before, oldest first: {is_user, content, timestamp} or {role, content}. What the user said last helps a query that says little." example:"[{role: user, content: I like tea., timestamp: '2026-05-01T10:00:00.000Z'}]"`
 	Timestamp    string           `json:"timestamp,omitempty" doc:"The present, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given. An offset such as +08:00 says whose days yesterday and today are." example:"'2026-05-01T10:00:00.000Z'"`
 	Limit        int              `json:"limit" default:"10" min:"1" max:"1000" doc:"How many memories are given at most."`
-	MinRelevance float64          `json:"min_relevance" default:"0.5" min:"0" max:"1" doc:"Only memories whose relevance is above this are given."`
+	MinRelevance float64          `json:"min_relevance" default:"0.5" min:"0" max:"1" doc:"Only memories whose relevance is above this are given. With the default, of more than three those far less sure than the best are left out too; write 0.49 to get them."`
 	Include      []string         `json:"include,omitempty" enum:"content|timestamp|snapshot_ids|context|neighbours" doc:"What each memory comes with, beside its id, score and reason. neighbours adds memories that only stand near one that matches, marked context."`
 	AsOf         bool             `json:"as_of,omitempty" doc:"Leave out what happened after the timestamp."`
 	Since        string           `json:"since,omitempty" doc:"Only memories of this time or later. A day begins at midnight in the zone of the timestamp, else of the run." example:"'2026-05-01'"`
