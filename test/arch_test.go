@@ -136,7 +136,7 @@ var layers = map[string][]string{
 	"scheduler/server/mcp":      {"scheduler/dispatch", "scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/folder", "calls", "calls/schema", "llm/value"},
 	"scheduler/server/notify":   {"scheduler/journal", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/value"},
 	"scheduler/server/triggers": {"scheduler/dispatch", "scheduler/flow", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/prompt", "llm/value"},
-	"scheduler/server/store":    {"scheduler/fleet", "calls", "calls/database/pgdb", "calls/database/sqlitefile", "llm/value"},
+	"scheduler/server/store":    {"scheduler/fleet", "calls", "calls/database", "calls/database/pgdb", "calls/database/sqlitefile", "llm/value"},
 	// A journal's backends stand below its contract, their conformance suite beside.
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},

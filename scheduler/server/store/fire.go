@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"github.com/callnode/scheduler/calls/database"
 	"time"
 )
 
@@ -44,17 +45,17 @@ type Schedule struct {
 // is remembered from now on.
 func (s *Store) FindSchedule(ctx context.Context, id string) (found Schedule, err error) {
 	var paused, seen int64
-	query := func(c conn) (known bool, err error) {
-		return c.QueryRow("SELECT paused, seen FROM serve_schedule WHERE id = ?", []any{id}, &paused, &seen)
+	query := func(c database.Conn) (known bool, err error) {
+		return c.QueryRow("SELECT paused, seen FROM serve_schedule WHERE id = $1", []any{id}, &paused, &seen)
 	}
 	known := false
-	err = s.db.Read(ctx, func(c conn) error {
+	err = s.db.Read(ctx, func(c database.Conn) error {
 		known, err = query(c)
 		return err
 	})
 	if err == nil && !known {
-		err = s.db.Write(ctx, func(c conn) error {
-			err := c.Exec("INSERT INTO serve_schedule(id, paused, seen) VALUES (?, 0, ?) ON CONFLICT DO NOTHING", id, s.clock().UnixMilli())
+		err = s.write(ctx, func(c database.Conn) error {
+			err := exec(c, "INSERT INTO serve_schedule(id, paused, seen) VALUES ($1, 0, $2) ON CONFLICT DO NOTHING", id, s.clock().UnixMilli())
 			if err != nil {
 				return err
 			}
@@ -72,21 +73,21 @@ func (s *Store) PauseSchedule(ctx context.Context, id string, paused bool) error
 	if _, err := s.FindSchedule(ctx, id); err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(c conn) error {
+	return s.write(ctx, func(c database.Conn) error {
 		if paused {
-			return c.Exec("UPDATE serve_schedule SET paused = 1 WHERE id = ?", id)
+			return exec(c, "UPDATE serve_schedule SET paused = 1 WHERE id = $1", id)
 		}
-		return c.Exec("UPDATE serve_schedule SET paused = 0, seen = ? WHERE id = ? AND paused = 1", s.clock().UnixMilli(), id)
+		return exec(c, "UPDATE serve_schedule SET paused = 0, seen = $1 WHERE id = $2 AND paused = 1", s.clock().UnixMilli(), id)
 	})
 }
 
 // CountTriggers returns how many schedules are paused, and how many of the fires that are kept could not begin their runs.
 func (s *Store) CountTriggers(ctx context.Context) (paused, failed int, err error) {
-	err = s.db.Read(ctx, func(c conn) error {
+	err = s.db.Read(ctx, func(c database.Conn) error {
 		if _, err := c.QueryRow("SELECT count(*) FROM serve_schedule WHERE paused = 1", nil, &paused); err != nil {
 			return err
 		}
-		_, err := c.QueryRow("SELECT count(*) FROM serve_fire WHERE state = ?", []any{string(FireFailed)}, &failed)
+		_, err := c.QueryRow("SELECT count(*) FROM serve_fire WHERE state = $1", []any{string(FireFailed)}, &failed)
 		return err
 	})
 	return paused, failed, err
@@ -95,9 +96,9 @@ func (s *Store) CountTriggers(ctx context.Context) (paused, failed int, err erro
 // AddFire records a fire with its decision, once: added is false where the fire was known,
 // to this process or another. planned is false for one that the schedule does not have.
 func (s *Store) AddFire(ctx context.Context, f *Fire, planned bool) (added bool, err error) {
-	err = s.db.Write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c database.Conn) error {
 		now := s.clock().UnixMilli()
-		n, err := c.ExecCount("INSERT INTO serve_fire(schedule, key, at, run, state, reason, touched) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+		n, err := c.Exec("INSERT INTO serve_fire(schedule, key, at, run, state, reason, touched) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
 			f.Schedule, f.Key, f.At.UnixMilli(), f.Run, string(f.State), storable(f.Reason), now)
 		if err != nil {
 			return err
@@ -106,7 +107,7 @@ func (s *Store) AddFire(ctx context.Context, f *Fire, planned bool) (added bool,
 		if !planned {
 			return nil
 		}
-		return c.Exec("UPDATE serve_schedule SET seen = ? WHERE id = ? AND seen < ?", f.At.UnixMilli(), f.Schedule, f.At.UnixMilli())
+		return exec(c, "UPDATE serve_schedule SET seen = $1 WHERE id = $2 AND seen < $3", f.At.UnixMilli(), f.Schedule, f.At.UnixMilli())
 	})
 	return added, err
 }
@@ -114,8 +115,8 @@ func (s *Store) AddFire(ctx context.Context, f *Fire, planned bool) (added bool,
 // ClaimFire takes a fire that is still to be carried out, and reports whether it was not
 // touched since: of several processes one gets it.
 func (s *Store) ClaimFire(ctx context.Context, f *Fire, since time.Time) (claimed bool, err error) {
-	err = s.db.Write(ctx, func(c conn) error {
-		n, err := c.ExecCount("UPDATE serve_fire SET state = ?, touched = ? WHERE schedule = ? AND key = ? AND state = ? AND touched <= ?",
+	err = s.write(ctx, func(c database.Conn) error {
+		n, err := c.Exec("UPDATE serve_fire SET state = $1, touched = $2 WHERE schedule = $3 AND key = $4 AND state = $5 AND touched <= $6",
 			string(FireStarting), s.clock().UnixMilli(), f.Schedule, f.Key, string(f.State), since.UnixMilli())
 		claimed = n > 0
 		return err
@@ -125,8 +126,8 @@ func (s *Store) ClaimFire(ctx context.Context, f *Fire, since time.Time) (claime
 
 // SetFire stores how far a fire has come.
 func (s *Store) SetFire(ctx context.Context, f *Fire, state FireState, reason string) error {
-	return s.db.Write(ctx, func(c conn) error {
-		return c.Exec("UPDATE serve_fire SET state = ?, reason = ?, touched = ? WHERE schedule = ? AND key = ?",
+	return s.write(ctx, func(c database.Conn) error {
+		return exec(c, "UPDATE serve_fire SET state = $1, reason = $2, touched = $3 WHERE schedule = $4 AND key = $5",
 			string(state), storable(reason), s.clock().UnixMilli(), f.Schedule, f.Key)
 	})
 }
@@ -136,7 +137,7 @@ const fireColumns = "schedule, key, at, run, state, reason"
 
 func (s *Store) readFires(ctx context.Context, query string, args ...any) ([]*Fire, error) {
 	var list []*Fire
-	err := s.db.Read(ctx, func(c conn) error {
+	err := s.db.Read(ctx, func(c database.Conn) error {
 		list = []*Fire{}
 		return c.QueryRows(query, args, func(scan func(...any) error) error {
 			f := &Fire{}
@@ -159,10 +160,10 @@ func (s *Store) PendingFires(ctx context.Context) ([]*Fire, error) {
 
 // OpenFires returns the fires of a schedule whose runs are not known to be over.
 func (s *Store) OpenFires(ctx context.Context, schedule string) ([]*Fire, error) {
-	return s.readFires(ctx, "SELECT "+fireColumns+" FROM serve_fire WHERE schedule = ? AND state IN ('queued', 'starting', 'started') ORDER BY at, key", schedule)
+	return s.readFires(ctx, "SELECT "+fireColumns+" FROM serve_fire WHERE schedule = $1 AND state IN ('queued', 'starting', 'started') ORDER BY at, key", schedule)
 }
 
 // LastFires returns the last fires of a schedule, the newest first.
 func (s *Store) LastFires(ctx context.Context, schedule string, limit int) ([]*Fire, error) {
-	return s.readFires(ctx, "SELECT "+fireColumns+" FROM serve_fire WHERE schedule = ? ORDER BY at DESC, key DESC LIMIT ?", schedule, limit)
+	return s.readFires(ctx, "SELECT "+fireColumns+" FROM serve_fire WHERE schedule = $1 ORDER BY at DESC, key DESC LIMIT $2", schedule, limit)
 }

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"github.com/callnode/scheduler/calls/database"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,9 +21,9 @@ type Message struct {
 
 // AddMessage stores a message that is to be sent at once, unless it is known.
 func (s *Store) AddMessage(ctx context.Context, m *Message) error {
-	return s.db.Write(ctx, func(c conn) error {
+	return s.write(ctx, func(c database.Conn) error {
 		now := s.clock().UnixMilli()
-		return c.Exec("INSERT INTO serve_outbox(id, target, body, tries, next, created, done, problem) VALUES (?, ?, ?, 0, ?, ?, 0, '') ON CONFLICT DO NOTHING",
+		return exec(c, "INSERT INTO serve_outbox(id, target, body, tries, next, created, done, problem) VALUES ($1, $2, $3, 0, $4, $5, 0, '') ON CONFLICT DO NOTHING",
 			m.ID, m.Target, m.Body, now, now)
 	})
 }
@@ -33,20 +35,21 @@ func (s *Store) TakeMessages(ctx context.Context, targets []string, limit int, l
 	if len(targets) == 0 {
 		return nil, nil
 	}
-	err = s.db.Write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c database.Conn) error {
 		taken = nil
 		now := s.clock()
-		args := []any{now.UnixMilli()}
-		for _, target := range targets {
+		args, places := []any{now.UnixMilli(), limit}, make([]string, len(targets))
+		for i, target := range targets {
 			args = append(args, target)
+			places[i] = "$" + strconv.Itoa(len(args))
 		}
 		type dueMessage struct {
 			Message
 			next int64
 		}
 		var due []*dueMessage
-		err := c.QueryRows("SELECT id, target, body, tries, next FROM serve_outbox WHERE done = 0 AND next <= ? AND target IN (?"+
-			strings.Repeat(", ?", len(targets)-1)+") ORDER BY next LIMIT ?", append(args, limit), func(scan func(...any) error) error {
+		err := c.QueryRows("SELECT id, target, body, tries, next FROM serve_outbox WHERE done = 0 AND next <= $1 AND target IN ("+
+			strings.Join(places, ", ")+") ORDER BY next LIMIT $2", args, func(scan func(...any) error) error {
 			m := &dueMessage{}
 			due = append(due, m)
 			return scan(&m.ID, &m.Target, &m.Body, &m.Tries, &m.next)
@@ -55,7 +58,7 @@ func (s *Store) TakeMessages(ctx context.Context, targets []string, limit int, l
 			return err
 		}
 		for _, m := range due {
-			n, err := c.ExecCount("UPDATE serve_outbox SET next = ? WHERE id = ? AND next = ?", now.Add(lease).UnixMilli(), m.ID, m.next)
+			n, err := c.Exec("UPDATE serve_outbox SET next = $1 WHERE id = $2 AND next = $3", now.Add(lease).UnixMilli(), m.ID, m.next)
 			if err != nil {
 				return err
 			}
@@ -70,23 +73,23 @@ func (s *Store) TakeMessages(ctx context.Context, targets []string, limit int, l
 
 // DelayMessage stores that a try was in vain, and when the next one is due.
 func (s *Store) DelayMessage(ctx context.Context, m *Message, problem string, next time.Time) error {
-	return s.db.Write(ctx, func(c conn) error {
-		return c.Exec("UPDATE serve_outbox SET tries = ?, next = ?, problem = ? WHERE id = ?", m.Tries, next.UnixMilli(), storable(problem), m.ID)
+	return s.write(ctx, func(c database.Conn) error {
+		return exec(c, "UPDATE serve_outbox SET tries = $1, next = $2, problem = $3 WHERE id = $4", m.Tries, next.UnixMilli(), storable(problem), m.ID)
 	})
 }
 
 // EndMessage stores that a message was sent, or with a problem that it is given up.
 func (s *Store) EndMessage(ctx context.Context, m *Message, problem string) error {
-	return s.db.Write(ctx, func(c conn) error {
-		return c.Exec("UPDATE serve_outbox SET done = 1, tries = ?, problem = ?, body = ? WHERE id = ?", m.Tries, storable(problem), []byte{}, m.ID)
+	return s.write(ctx, func(c database.Conn) error {
+		return exec(c, "UPDATE serve_outbox SET done = 1, tries = $1, problem = $2, body = $3 WHERE id = $4", m.Tries, storable(problem), []byte{}, m.ID)
 	})
 }
 
 // NotifiedUntil returns the time until which runs were looked at for notifications; now where
 // none were before.
 func (s *Store) NotifiedUntil(ctx context.Context) (until time.Time, err error) {
-	err = s.db.Write(ctx, func(c conn) error {
-		if err := c.Exec("INSERT INTO serve_notified(id, until) VALUES (1, ?) ON CONFLICT DO NOTHING", s.clock().UnixMilli()); err != nil {
+	err = s.write(ctx, func(c database.Conn) error {
+		if err := exec(c, "INSERT INTO serve_notified(id, until) VALUES (1, $1) ON CONFLICT DO NOTHING", s.clock().UnixMilli()); err != nil {
 			return err
 		}
 		var at int64
@@ -99,7 +102,7 @@ func (s *Store) NotifiedUntil(ctx context.Context) (until time.Time, err error) 
 
 // SetNotifiedUntil stores the time until which runs were looked at.
 func (s *Store) SetNotifiedUntil(ctx context.Context, until time.Time) error {
-	return s.db.Write(ctx, func(c conn) error {
-		return c.Exec("UPDATE serve_notified SET until = ? WHERE id = 1 AND until < ?", until.UnixMilli(), until.UnixMilli())
+	return s.write(ctx, func(c database.Conn) error {
+		return exec(c, "UPDATE serve_notified SET until = $1 WHERE id = 1 AND until < $2", until.UnixMilli(), until.UnixMilli())
 	})
 }

@@ -4,21 +4,23 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/callnode/scheduler/calls/database"
 )
 
 // repeatingDatabase calls the function of every read twice, as Postgres does where the connection
 // is lost after the last row.
 type repeatingDatabase struct {
-	database
+	database.Store
 	between func() // what happens between the two calls
 }
 
-func (d repeatingDatabase) Read(ctx context.Context, do func(conn) error) error {
-	if err := d.database.Read(ctx, do); err != nil {
+func (d repeatingDatabase) Read(ctx context.Context, do func(database.Conn) error) error {
+	if err := d.Store.Read(ctx, do); err != nil {
 		return err
 	}
 	d.between()
-	return d.database.Read(ctx, do)
+	return d.Store.Read(ctx, do)
 }
 
 // TestRepeatedReads: a read that is repeated returns each row once, and none that is gone.

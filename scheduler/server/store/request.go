@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/database"
 )
 
 // Request is a request with an idempotency key.
@@ -37,19 +38,19 @@ func (s *Store) BeginRequest(ctx context.Context, r *Request) (earlier *Request,
 		return nil, calls.Errorf(calls.Invalid, "invalid Idempotency-Key (use UTF-8 text without NUL characters)")
 	}
 	claim, now := r.Claim+",", s.clock()
-	err = s.db.Write(ctx, func(c conn) error {
+	err = s.write(ctx, func(c database.Conn) error {
 		earlier = nil
 		// A known row is locked until the end of the transaction, also where nothing of it changes.
-		added, err := c.ExecCount(`INSERT INTO serve_request(principal, key, body, run, status, response, created, claims) VALUES (?, ?, ?, ?, 0, ?, ?, ?)
+		added, err := c.Exec(`INSERT INTO serve_request(principal, key, body, run, status, response, created, claims) VALUES ($1, $2, $3, $4, 0, $5, $6, $7)
 			ON CONFLICT (principal, key) DO UPDATE SET body = excluded.body, run = excluded.run, status = 0, response = excluded.response,
 				created = excluded.created, claims = excluded.claims
-			WHERE serve_request.created < ?`,
+			WHERE serve_request.created < $8`,
 			r.Principal, r.Key, r.Body, r.Run, []byte{}, now.UnixMilli(), claim, now.Add(-keepRequests).UnixMilli())
 		if added > 0 || err != nil {
 			return err
 		}
 		stored := &Request{Principal: r.Principal, Key: r.Key}
-		_, err = c.QueryRow("SELECT body, run, status, response FROM serve_request WHERE principal = ? AND key = ?",
+		_, err = c.QueryRow("SELECT body, run, status, response FROM serve_request WHERE principal = $1 AND key = $2",
 			[]any{r.Principal, r.Key}, &stored.Body, &stored.Run, &stored.Status, &stored.Response)
 		isOwn := stored.Run == r.Run // the transaction was committed before, and the answer to that was lost
 		if isOwn || err != nil {
@@ -60,7 +61,7 @@ func (s *Store) BeginRequest(ctx context.Context, r *Request) (earlier *Request,
 		if !isOpen {
 			return nil
 		}
-		return c.Exec("UPDATE serve_request SET claims = replace(claims, ?, '') || ? WHERE principal = ? AND key = ?", claim, claim, r.Principal, r.Key)
+		return exec(c, "UPDATE serve_request SET claims = replace(claims, $1, '') || $2 WHERE principal = $3 AND key = $4", claim, claim, r.Principal, r.Key)
 	})
 	return earlier, err
 }
@@ -68,8 +69,8 @@ func (s *Store) BeginRequest(ctx context.Context, r *Request) (earlier *Request,
 // EndRequest stores the answer of a request. Of several answers the first one stays: repeats
 // get what the first client got.
 func (s *Store) EndRequest(ctx context.Context, r *Request) error {
-	return s.db.Write(ctx, func(c conn) error {
-		return c.Exec("UPDATE serve_request SET status = ?, response = ? WHERE principal = ? AND key = ? AND run = ? AND status = 0",
+	return s.write(ctx, func(c database.Conn) error {
+		return exec(c, "UPDATE serve_request SET status = $1, response = $2 WHERE principal = $3 AND key = $4 AND run = $5 AND status = 0",
 			r.Status, r.Response, r.Principal, r.Key, r.Run)
 	})
 }
@@ -78,20 +79,20 @@ func (s *Store) EndRequest(ctx context.Context, r *Request) error {
 // answer and no other claim is deleted: the client may correct it and use its key again. The claim
 // of a server that died stays, so that such a request is only repeated as it was.
 func (s *Store) ReleaseRequest(ctx context.Context, r *Request) error {
-	return s.db.Write(ctx, func(c conn) error {
-		err := c.Exec("UPDATE serve_request SET claims = replace(claims, ?, '') WHERE principal = ? AND key = ? AND run = ? AND status = 0",
+	return s.write(ctx, func(c database.Conn) error {
+		err := exec(c, "UPDATE serve_request SET claims = replace(claims, $1, '') WHERE principal = $2 AND key = $3 AND run = $4 AND status = 0",
 			r.Claim+",", r.Principal, r.Key, r.Run)
 		if err != nil {
 			return err
 		}
-		return c.Exec("DELETE FROM serve_request WHERE principal = ? AND key = ? AND run = ? AND status = 0 AND claims = ''", r.Principal, r.Key, r.Run)
+		return exec(c, "DELETE FROM serve_request WHERE principal = $1 AND key = $2 AND run = $3 AND status = 0 AND claims = ''", r.Principal, r.Key, r.Run)
 	})
 }
 
 // PutConversation stores the run that a conversation waits in.
 func (s *Store) PutConversation(ctx context.Context, key []byte, run string) error {
-	return s.db.Write(ctx, func(c conn) error {
-		return c.Exec("INSERT INTO serve_conversation(key, run, created) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET run = excluded.run, created = excluded.created", key, run, s.clock().UnixMilli())
+	return s.write(ctx, func(c database.Conn) error {
+		return exec(c, "INSERT INTO serve_conversation(key, run, created) VALUES ($1, $2, $3) ON CONFLICT (key) DO UPDATE SET run = excluded.run, created = excluded.created", key, run, s.clock().UnixMilli())
 	})
 }
 
@@ -102,7 +103,7 @@ const maxAlike = 16
 // between them, the last one last. Of more than 16 the oldest are left out.
 func (s *Store) AddConversation(ctx context.Context, run string, keys ...[]byte) error {
 	inOrder := slices.SortedFunc(slices.Values(keys), bytes.Compare) // two changes that lock the same rows do not wait for each other
-	return s.db.Write(ctx, func(c conn) error {
+	return s.write(ctx, func(c database.Conn) error {
 		for _, key := range inOrder {
 			if err := s.addAlike(c, run, key); err != nil {
 				return err
@@ -114,25 +115,25 @@ func (s *Store) AddConversation(ctx context.Context, run string, keys ...[]byte)
 
 // addAlike adds a run to those of one key. The first statement makes the row or locks it, so that what is read then holds the runs
 // that another change has added a moment ago.
-func (s *Store) addAlike(c conn, run string, key []byte) error {
-	err := c.Exec("INSERT INTO serve_conversation(key, run, created) VALUES (?, '', ?) ON CONFLICT (key) DO UPDATE SET created = excluded.created", key, s.clock().UnixMilli())
+func (s *Store) addAlike(c database.Conn, run string, key []byte) error {
+	err := exec(c, "INSERT INTO serve_conversation(key, run, created) VALUES ($1, '', $2) ON CONFLICT (key) DO UPDATE SET created = excluded.created", key, s.clock().UnixMilli())
 	if err != nil {
 		return err
 	}
 	var kept string
-	if _, err := c.QueryRow("SELECT run FROM serve_conversation WHERE key = ?", []any{key}, &kept); err != nil {
+	if _, err := c.QueryRow("SELECT run FROM serve_conversation WHERE key = $1", []any{key}, &kept); err != nil {
 		return err
 	}
 	runs := slices.DeleteFunc(strings.Fields(kept), func(other string) bool { return other == run })
 	runs = append(runs, run)
 	runs = runs[max(0, len(runs)-maxAlike):]
-	return c.Exec("UPDATE serve_conversation SET run = ? WHERE key = ?", strings.Join(runs, " "), key)
+	return exec(c, "UPDATE serve_conversation SET run = $1 WHERE key = $2", strings.Join(runs, " "), key)
 }
 
 // Conversation returns the run that a conversation waits in; "" for none.
 func (s *Store) Conversation(ctx context.Context, key []byte) (run string, err error) {
-	err = s.db.Read(ctx, func(c conn) error {
-		_, err := c.QueryRow("SELECT run FROM serve_conversation WHERE key = ?", []any{key}, &run)
+	err = s.db.Read(ctx, func(c database.Conn) error {
+		_, err := c.QueryRow("SELECT run FROM serve_conversation WHERE key = $1", []any{key}, &run)
 		return err
 	})
 	return run, err
@@ -155,10 +156,10 @@ type Audit struct {
 
 // AddAudit stores entries; their ids are given by the store.
 func (s *Store) AddAudit(ctx context.Context, entries []Audit) error {
-	return s.db.Write(ctx, func(c conn) error {
+	return s.write(ctx, func(c database.Conn) error {
 		for i := range entries {
 			e := &entries[i]
-			err := c.Exec("INSERT INTO serve_audit(at, token, \"user\", address, method, route, run, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			err := exec(c, "INSERT INTO serve_audit(at, token, \"user\", address, method, route, run, status) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
 				e.At.UnixMilli(), e.Token, e.User, storable(e.Address), storable(e.Method), storable(e.Route), storable(e.Run), e.Status)
 			if err != nil {
 				return err
@@ -175,9 +176,9 @@ func (s *Store) AuditBefore(ctx context.Context, before int64, limit int) ([]Aud
 		before = 1<<63 - 1
 	}
 	var list []Audit
-	err := s.db.Read(ctx, func(c conn) error {
+	err := s.db.Read(ctx, func(c database.Conn) error {
 		list = []Audit{}
-		return c.QueryRows("SELECT id, at, token, \"user\", address, method, route, run, status FROM serve_audit WHERE id < ? ORDER BY id DESC LIMIT ?",
+		return c.QueryRows("SELECT id, at, token, \"user\", address, method, route, run, status FROM serve_audit WHERE id < $1 ORDER BY id DESC LIMIT $2",
 			[]any{before, limit}, func(scan func(...any) error) error {
 				var e Audit
 				var at int64

@@ -11,8 +11,11 @@ import (
 	"embed"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/callnode/scheduler/calls/database"
 	"github.com/callnode/scheduler/calls/database/pgdb"
 	"github.com/callnode/scheduler/calls/database/sqlitefile"
 )
@@ -86,7 +89,7 @@ CREATE TABLE serve_worker (
 // Store is an open file or database. The program opens one with [Open] or [OpenShared] and
 // closes it at its end. It is safe for concurrent use.
 type Store struct {
-	db    database
+	db    database.Store
 	clock func() time.Time
 }
 
@@ -107,7 +110,7 @@ func Open(ctx context.Context, dir string, clock func() time.Time) (*Store, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db: fileDatabase{db}, clock: clock}, nil
+	return &Store{db: database.NewFile(db), clock: clock}, nil
 }
 
 //go:embed migrations/*.sql
@@ -127,7 +130,29 @@ func OpenShared(ctx context.Context, url string, clock func() time.Time) (*Store
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db: sharedDatabase{db}, clock: clock}, nil
+	return &Store{db: database.Shared{Store: db}, clock: clock}, nil
+}
+
+// write makes a change. It may call do several times.
+func (s *Store) write(ctx context.Context, do func(database.Conn) error) error {
+	return s.db.Write(ctx, database.Change{Do: do})
+}
+
+// exec runs a statement whose number of changed rows is of no interest.
+func exec(c database.Conn, query string, args ...any) error {
+	_, err := c.Exec(query, args...)
+	return err
+}
+
+// isStorable reports whether both databases can keep a text: Postgres wants valid UTF-8 without
+// zero bytes.
+func isStorable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
+}
+
+// storable returns a text for people with U+FFFD for what is not storable in it.
+func storable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }
 
 // Close closes the file, or ends the connections.
@@ -135,7 +160,7 @@ func (s *Store) Close() error { return s.db.Close() }
 
 // Ping returns an error where the store cannot be read.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.db.Read(ctx, func(c conn) error {
+	return s.db.Read(ctx, func(c database.Conn) error {
 		var n int
 		_, err := c.QueryRow("SELECT count(*) FROM serve_token WHERE id = ''", nil, &n)
 		return err
@@ -153,11 +178,11 @@ const secretBytes = 32
 func (s *Store) Secret(ctx context.Context, name string) (secret []byte, err error) {
 	fresh := make([]byte, secretBytes)
 	_, _ = rand.Read(fresh) // it never fails
-	err = s.db.Write(ctx, func(c conn) error {
-		if err := c.Exec("INSERT INTO serve_secret(name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, fresh); err != nil {
+	err = s.write(ctx, func(c database.Conn) error {
+		if err := exec(c, "INSERT INTO serve_secret(name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, fresh); err != nil {
 			return err
 		}
-		_, err := c.QueryRow("SELECT value FROM serve_secret WHERE name = ?", []any{name}, &secret)
+		_, err := c.QueryRow("SELECT value FROM serve_secret WHERE name = $1", []any{name}, &secret)
 		return err
 	})
 	return secret, err
@@ -175,19 +200,19 @@ const (
 // Prune deletes what is too old.
 func (s *Store) Prune(ctx context.Context) error {
 	now := s.clock()
-	return s.db.Write(ctx, func(c conn) error {
+	return s.write(ctx, func(c database.Conn) error {
 		for _, one := range []struct {
 			query string
 			until time.Time
 		}{
-			{"DELETE FROM serve_session WHERE expires < ?", now},
-			{"DELETE FROM serve_request WHERE created < ?", now.Add(-keepRequests)},
-			{"DELETE FROM serve_conversation WHERE created < ?", now.Add(-keepConversations)},
-			{"DELETE FROM serve_audit WHERE at < ?", now.Add(-keepAudit)},
-			{"DELETE FROM serve_outbox WHERE created < ?", now.Add(-keepMessages)},
-			{"DELETE FROM serve_fire WHERE state IN ('over', 'skipped', 'failed') AND at < ?", now.Add(-keepFires)},
+			{"DELETE FROM serve_session WHERE expires < $1", now},
+			{"DELETE FROM serve_request WHERE created < $1", now.Add(-keepRequests)},
+			{"DELETE FROM serve_conversation WHERE created < $1", now.Add(-keepConversations)},
+			{"DELETE FROM serve_audit WHERE at < $1", now.Add(-keepAudit)},
+			{"DELETE FROM serve_outbox WHERE created < $1", now.Add(-keepMessages)},
+			{"DELETE FROM serve_fire WHERE state IN ('over', 'skipped', 'failed') AND at < $1", now.Add(-keepFires)},
 		} {
-			if err := c.Exec(one.query, one.until.UnixMilli()); err != nil {
+			if err := exec(c, one.query, one.until.UnixMilli()); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/database"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -104,8 +105,8 @@ func (s *Store) CreateToken(ctx context.Context, name, user string, scopes []Sco
 		expires = t.Expires.UnixMilli()
 	}
 	hash := sha256.Sum256([]byte(secret))
-	err := s.db.Write(ctx, func(c conn) error {
-		return c.Exec("INSERT INTO serve_token(id, name, hash, \"user\", scopes, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	err := s.write(ctx, func(c database.Conn) error {
+		return exec(c, "INSERT INTO serve_token(id, name, hash, \"user\", scopes, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7)",
 			id, name, hash[:], user, joinScopes(scopes), now.UnixMilli(), expires)
 	})
 	return t, "sch_" + id + "_" + secret, err
@@ -149,7 +150,7 @@ func scanToken(scan func(...any) error) (t *Token, hash []byte, err error) {
 // Tokens returns all tokens, the oldest first, those too that have expired.
 func (s *Store) Tokens(ctx context.Context) ([]*Token, error) {
 	var all []*Token
-	err := s.db.Read(ctx, func(c conn) error {
+	err := s.db.Read(ctx, func(c database.Conn) error {
 		all = []*Token{}
 		return c.QueryRows("SELECT "+tokenColumns+" FROM serve_token ORDER BY created, id", nil, func(scan func(...any) error) error {
 			t, _, err := scanToken(scan)
@@ -168,30 +169,30 @@ const loginsMark = "logins_mark"
 // LoginsMark returns a text that is another one once a token was revoked, or a session ended, since it was asked for last.
 func (s *Store) LoginsMark(ctx context.Context) (string, error) {
 	var mark []byte
-	err := s.db.Read(ctx, func(c conn) error {
-		_, err := c.QueryRow("SELECT value FROM serve_secret WHERE name = ?", []any{loginsMark}, &mark)
+	err := s.db.Read(ctx, func(c database.Conn) error {
+		_, err := c.QueryRow("SELECT value FROM serve_secret WHERE name = $1", []any{loginsMark}, &mark)
 		return err
 	})
 	return string(mark), err
 }
 
 // markLogins changes the text of [Store.LoginsMark].
-func markLogins(c conn) error {
-	return c.Exec("INSERT INTO serve_secret(name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", loginsMark, []byte(rand.Text()))
+func markLogins(c database.Conn) error {
+	return exec(c, "INSERT INTO serve_secret(name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value", loginsMark, []byte(rand.Text()))
 }
 
 // RevokeToken deletes a token and its sessions. The error for an unknown one is of kind
 // NotFound.
 func (s *Store) RevokeToken(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(c conn) error {
-		n, err := c.ExecCount("DELETE FROM serve_token WHERE id = ?", storable(id))
+	return s.write(ctx, func(c database.Conn) error {
+		n, err := c.Exec("DELETE FROM serve_token WHERE id = $1", storable(id))
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return calls.Errorf(calls.NotFound, "there is no token %q", value.Truncate(id, 80)).WithHint("scheduler token list shows their ids")
 		}
-		if err := c.Exec("DELETE FROM serve_session WHERE token = ?", id); err != nil {
+		if err := exec(c, "DELETE FROM serve_session WHERE token = $1", id); err != nil {
 			return err
 		}
 		return markLogins(c)
@@ -219,9 +220,9 @@ func (s *Store) FindToken(ctx context.Context, text string) (*Token, error) {
 
 // tokenByID returns a token that has not expired, with the hash of its secret; nil for none.
 func (s *Store) tokenByID(ctx context.Context, id string) (t *Token, hash []byte, err error) {
-	err = s.db.Read(ctx, func(c conn) error {
+	err = s.db.Read(ctx, func(c database.Conn) error {
 		t, hash = nil, nil
-		return c.QueryRows("SELECT "+tokenColumns+" FROM serve_token WHERE id = ?", []any{id}, func(scan func(...any) error) error {
+		return c.QueryRows("SELECT "+tokenColumns+" FROM serve_token WHERE id = $1", []any{id}, func(scan func(...any) error) error {
 			t, hash, err = scanToken(scan)
 			return err
 		})
@@ -237,8 +238,8 @@ func (s *Store) tokenByID(ctx context.Context, id string) (t *Token, hash []byte
 func (s *Store) CreateSession(ctx context.Context, token string, life time.Duration) (string, error) {
 	text := randomText(32)
 	hash := sha256.Sum256([]byte(text))
-	err := s.db.Write(ctx, func(c conn) error {
-		return c.Exec("INSERT INTO serve_session(hash, token, expires) VALUES (?, ?, ?)", hash[:], token, s.clock().Add(life).UnixMilli())
+	err := s.write(ctx, func(c database.Conn) error {
+		return exec(c, "INSERT INTO serve_session(hash, token, expires) VALUES ($1, $2, $3)", hash[:], token, s.clock().Add(life).UnixMilli())
 	})
 	return text, err
 }
@@ -249,8 +250,8 @@ func (s *Store) FindSession(ctx context.Context, text string) (*Token, error) {
 	var id string
 	var expires int64
 	var found bool
-	err := s.db.Read(ctx, func(c conn) (err error) {
-		found, err = c.QueryRow("SELECT token, expires FROM serve_session WHERE hash = ?", []any{hash[:]}, &id, &expires)
+	err := s.db.Read(ctx, func(c database.Conn) (err error) {
+		found, err = c.QueryRow("SELECT token, expires FROM serve_session WHERE hash = $1", []any{hash[:]}, &id, &expires)
 		return err
 	})
 	if err != nil || !found || s.clock().UnixMilli() >= expires {
@@ -269,8 +270,8 @@ func Operator() *Token { return &Token{Name: "operator", Scopes: []Scope{Admin}}
 // EndSession deletes a session.
 func (s *Store) EndSession(ctx context.Context, text string) error {
 	hash := sha256.Sum256([]byte(text))
-	return s.db.Write(ctx, func(c conn) error {
-		if err := c.Exec("DELETE FROM serve_session WHERE hash = ?", hash[:]); err != nil {
+	return s.write(ctx, func(c database.Conn) error {
+		if err := exec(c, "DELETE FROM serve_session WHERE hash = $1", hash[:]); err != nil {
 			return err
 		}
 		return markLogins(c)

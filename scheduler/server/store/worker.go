@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/callnode/scheduler/calls/database"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/fleet"
 )
@@ -30,25 +31,25 @@ func (s *Store) PutWorker(ctx context.Context, w *fleet.Worker) error {
 	if err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(c conn) error {
-		err := c.Exec("INSERT INTO serve_worker(id, beat, record) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET beat = excluded.beat, record = excluded.record",
+	return s.write(ctx, func(c database.Conn) error {
+		err := exec(c, "INSERT INTO serve_worker(id, beat, record) VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET beat = excluded.beat, record = excluded.record",
 			w.ID, now.UnixMilli(), record)
 		if err != nil {
 			return err
 		}
-		return c.Exec("DELETE FROM serve_worker WHERE beat < ?", now.Add(-fleet.ForgetAfter).UnixMilli())
+		return exec(c, "DELETE FROM serve_worker WHERE beat < $1", now.Add(-fleet.ForgetAfter).UnixMilli())
 	})
 }
 
 // RemoveWorker deletes the record of a process that ends.
 func (s *Store) RemoveWorker(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(c conn) error { return c.Exec("DELETE FROM serve_worker WHERE id = ?", id) })
+	return s.write(ctx, func(c database.Conn) error { return exec(c, "DELETE FROM serve_worker WHERE id = $1", id) })
 }
 
 // Workers lists the processes that carry runs out, by host, then by age.
 func (s *Store) Workers(ctx context.Context) (all []*fleet.Worker, err error) {
 	now := s.clock()
-	err = s.db.Read(ctx, func(c conn) error {
+	err = s.db.Read(ctx, func(c database.Conn) error {
 		all = nil
 		return c.QueryRows("SELECT beat, record FROM serve_worker", nil, func(scan func(...any) error) error {
 			var beat int64
