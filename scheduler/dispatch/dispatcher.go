@@ -24,10 +24,9 @@ type Options struct {
 	GiveUpAfter time.Duration
 	// Clock is the present of recovery; nil is the clock of the machine.
 	Clock func() time.Time
-	// On names what carries new runs out on other machines: [service.StartRequest] On. "" is this
-	// process.
+	// On names the remote runner for new runs: [service.StartRequest] On. "" is this process.
 	On string
-	// Log gets what happens to runs that no caller waits for.
+	// Log gets the outcome of runs that no caller waits for.
 	Log *slog.Logger
 	// Changed hears of every change of a run's state; nil is not told. It must not block.
 	Changed func(run string)
@@ -41,10 +40,10 @@ type Options struct {
 	EndedElsewhere func(*journal.RunInfo, *journal.Event)
 }
 
-// Dispatcher carries runs out in the background: it begins them as far as there is room,
-// queues the others durably, lets any number of readers follow them, takes up what another
-// process left, and hands over what is not over when it ends. [New] makes
-// one for the life of a server, [Dispatcher.Close] ends it. It is safe for concurrent use.
+// Dispatcher carries runs out in the background: it begins them while slots are free, queues the others durably,
+// lets any number of readers follow them, continues runs that another process left, and hands over unfinished runs
+// when it ends. [New] makes one for the life of a server, [Dispatcher.Close] ends it. It is safe for concurrent
+// use.
 type Dispatcher struct {
 	service *service.Service
 	options Options
@@ -55,16 +54,16 @@ type Dispatcher struct {
 	end     context.CancelCauseFunc
 	runs    sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	stopping bool
 	active   map[string]context.CancelCauseFunc // the runs at work here
 	known    map[string]chan struct{}           // those at work or in the queue here; closed once they are not
 	queued   map[string]func() bool             // takes one of those that have come into the queue here out of it
-	failures map[string]tries                   // those of unheld runs that this process could not go on with
+	failures map[string]tries                   // of unheld runs that this process could not continue
 	// elsewhere are the runs that other machines carry out for this process, with the last event that was known when they were given.
 	elsewhere map[string]int64
 	missed    map[string]missedMessages // by run and step
-	deaths    map[string]tries          // those of unheld runs that were taken over from processes that died, where they are many
+	deaths    map[string]tries          // of unheld runs that were taken over from dead processes too often
 }
 
 // New returns a Dispatcher; recovery begins with [Dispatcher.Recover].
@@ -99,7 +98,7 @@ func (d *Dispatcher) noteQueued(id string, withdraw func() bool) {
 	}
 }
 
-// withdrawRun takes a run out of the queue here, where it is in it: it has been cancelled.
+// withdrawRun takes a run out of the queue here, if it is in it: it has been cancelled.
 func (d *Dispatcher) withdrawRun(id string) {
 	d.mu.Lock()
 	withdraw := d.queued[id]
@@ -156,7 +155,7 @@ func (d *Dispatcher) isKnown(id string) bool {
 	return d.known[id] != nil
 }
 
-// forgetRun ends what registerRun began: the run has ended here, or does not begin.
+// forgetRun undoes registerRun: the run has ended here, or does not begin.
 func (d *Dispatcher) forgetRun(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -197,7 +196,7 @@ func (d *Dispatcher) launchRun(id, user string, session *service.Session, cancel
 		defer cancel(nil)
 		d.carryOut(id, session, events, begun)
 	}()
-	return <-begun // soon, and also where the caller leaves: a run that it wants to cancel is there then
+	return <-begun // soon, even if the caller leaves: then it can cancel the run
 }
 
 // carryOut publishes the events of a session. begun gets nil with the first of them after the answers,
@@ -205,8 +204,8 @@ func (d *Dispatcher) launchRun(id, user string, session *service.Session, cancel
 func (d *Dispatcher) carryOut(id string, session *service.Session, events iter.Seq2[*journal.Event, error], begun chan<- error) {
 	live := d.hub.acquireRun(id)
 	defer d.hub.releaseRun(id, live)
-	// Whoever has seen the last event may go on with the run at once. Only then: the frames of two
-	// sessions must not mix.
+	// A reader that has seen the last event may continue the run at once, but not earlier: the frames of two sessions
+	// must not mix.
 	releaseRun := sync.OnceFunc(func() {
 		d.options.Ended(id)
 		live.setLocal(false)
@@ -273,7 +272,7 @@ func (d *Dispatcher) publishEvent(live *liveRun, e *journal.Event) {
 	live.publishFrame(frame)
 }
 
-// logEnd logs the end of a run where its journal does not tell of it.
+// logEnd logs the end of a run if its journal does not have it.
 func (d *Dispatcher) logEnd(id string, err error) {
 	var failure *scheduler.Failure
 	var waiting *scheduler.Waiting

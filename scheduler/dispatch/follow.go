@@ -14,19 +14,18 @@ import (
 type FollowOptions struct {
 	// After is the Seq of the last event that is known.
 	After int64
-	// UntilWaiting ends where the run waits for values, and not only where it is over.
+	// UntilWaiting ends also when the run waits for values, and not only when it is over.
 	UntilWaiting bool
-	// UntilWaitingAgain is UntilWaiting for a run that waits at After and is being answered: it ends where the run
-	// waits after it has gone on. Answers alone do not count, as other machines may take them up later.
+	// UntilWaitingAgain is UntilWaiting for a run that waits at After and is being answered: it ends when the run
+	// waits after continuing. Answers alone do not count, as other machines may take them up later.
 	UntilWaitingAgain bool
 	// Idle yields an empty batch whenever nothing has happened for so long; 0 does not.
 	Idle time.Duration
 }
 
-// Follow yields the events of a run with a Seq above After in batches, those too that are
-// still to come from whichever process, until the run is over. While it waits, the reader
-// waits too. A reader that is slow never holds the run back: what it has missed comes from
-// the journal. Whether the run exists for the reader is for the caller to know.
+// Follow yields the events of a run with a Seq above After in batches, including future events from any process,
+// until the run is over. While it waits, the reader waits too. A slow reader never holds the run back: it reads
+// missed events from the journal. The caller must check that the reader may see the run.
 func (d *Dispatcher) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[[]*Frame, error] {
 	return func(yield func([]*Frame, error) bool) {
 		live := d.hub.acquireRun(id)
@@ -44,23 +43,23 @@ type follower struct {
 	d       *Dispatcher
 	id      string
 	live    *liveRun
-	noticed <-chan struct{} // receives when another process may have written; nil where the journal does not tell
+	noticed <-chan struct{} // receives when another process may have written; nil if the journal has no notices
 	options FollowOptions
 	since   time.Time // how the run stood before is old
 	goesOn  bool      // an event other than an answer has come
 	idle    time.Duration
 }
 
-// yieldNext yields what is there, or waits for it. It reports whether there may be more.
+// yieldNext yields the available events, or waits for some. It reports whether there may be more.
 func (f *follower) yieldNext(ctx context.Context, yield func([]*Frame, error) bool) bool {
 	batch, behind, changed := f.live.framesAfter(f.options.After)
 	if len(batch) > 0 {
 		return f.yieldBatch(batch, yield)
 	}
 	wait := f.options.Idle
-	var noticed <-chan struct{} // only where the journal has to be asked
+	var noticed <-chan struct{} // only if the journal has to be read
 	if behind {
-		if changed == nil { // the frames here are newer than what the reader needs
+		if changed == nil { // the frames here are newer than the reader's next
 			f.since = time.Now()
 		}
 		hasMore, isOver := f.readJournal(ctx, yield)

@@ -78,7 +78,7 @@ func TestFollowersMissNothing(t *testing.T) {
 	all.Wait()
 }
 
-// Readers of a live run get what the journal shows of images, without a gap.
+// Readers of a live run get images as the journal shows them, without a gap.
 func TestFollowersSeeNoImageBytes(t *testing.T) {
 	s, d := newDispatcher(t)
 	id := service.NewRunID()
@@ -141,7 +141,7 @@ func TestFollowRunOfOthers(t *testing.T) {
 	}
 }
 
-// noticing is a journal that tells of what the test says.
+// noticing is a journal that sends the test's notices.
 type noticing struct {
 	journal.Journal
 	notices chan struct{}
@@ -151,8 +151,8 @@ func (n noticing) Subscribe(string) (noticed <-chan struct{}, stop func()) {
 	return n.notices, func() {}
 }
 
-// Where the journal tells of new events of another process, readers have them at once, and not
-// only when they look from time to time. The clock of the bubble stands still between them.
+// If the journal sends notices of another process's events, readers have them at once, and not only when they
+// check from time to time. The clock of the bubble stands still between them.
 func TestFollowOnNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := noticing{journalmemory.New(time.Now), make(chan struct{}, 1)}
@@ -379,7 +379,8 @@ func answersFor(step, pointer, text string) []scheduler.Answer {
 	return []scheduler.Answer{{Step: step, Pointer: pointer, Value: value.OfString(text)}}
 }
 
-// TestEndedBeforeTheNextSession: what is told of a session is over when the next one of its run begins, so that the two do not mix.
+// TestEndedBeforeTheNextSession: a session's frames end before the next one of its run begins, so that the two do
+// not mix.
 func TestEndedBeforeTheNextSession(t *testing.T) {
 	s := newService()
 	release, first := make(chan struct{}), sync.Once{}

@@ -9,8 +9,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Bounds of what is kept of a run for its readers. Those that are further behind read the
-// journal.
+// Limits of the frames kept of a run for its readers. Readers that are further behind read the journal.
 const (
 	maxFrames     = 4096
 	maxFrameBytes = 8 << 20
@@ -21,7 +20,7 @@ const (
 // hub has the newest events of the runs that are at work here or that have a reader. It
 // is part of a [Dispatcher] and safe for concurrent use.
 type hub struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	runs map[string]*liveRun
 }
 
@@ -51,13 +50,13 @@ func (h *hub) releaseRun(run string, r *liveRun) {
 type liveRun struct {
 	refs int // guarded by the hub
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	frames  []*Frame   // in order, without gaps
 	bytes   int
 	isLocal bool          // a session of this process publishes
 	changed chan struct{} // closed when something changes; nil while no reader waits
 
-	polling sync.Mutex // guards what follows
+	polling sync.Mutex // guards the fields below
 	polled  time.Time
 	info    *journal.RunInfo
 	infoErr error
@@ -110,8 +109,8 @@ func (r *liveRun) wakeLocked() {
 	}
 }
 
-// framesAfter returns the frames that follow after, as far as they are here. Where none is, behind
-// reports whether the journal has to be asked, and changed is closed when that may differ.
+// framesAfter returns the frames that follow after, as far as they are here. If there are none, behind reports
+// whether to read the journal, and changed is closed when that may differ.
 func (r *liveRun) framesAfter(after int64) (batch []*Frame, behind bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

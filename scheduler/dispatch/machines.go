@@ -23,7 +23,7 @@ const (
 type remoteState struct {
 	asked chan struct{} // closed once they were
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	err      error
 	isUntold bool // they may not have heard of some runs
 }

@@ -96,7 +96,7 @@ func (d *Dispatcher) isRecoverable(info *journal.RunInfo) bool {
 	return d.options.Recover == "all" || service.IsServerRun(info)
 }
 
-// dropRecords removes what is remembered of runs that are neither unheld nor known any more.
+// dropRecords removes the records of runs that are neither unheld nor known any more.
 func (d *Dispatcher) dropRecords(unheld map[string]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,8 +104,7 @@ func (d *Dispatcher) dropRecords(unheld map[string]bool) {
 	maps.DeleteFunc(d.failures, func(id string, _ tries) bool { return !unheld[id] && d.known[id] == nil })
 }
 
-// recoverRun goes on with a run whose turn has come, and counts that as a failure where it cannot; the
-// caller has its slot.
+// recoverRun continues a run whose turn has come, and counts a failure if it cannot; the caller has its slot.
 func (d *Dispatcher) recoverRun(id, user string) {
 	if d.IsStopping() {
 		d.dropRun(id, user)
@@ -149,8 +148,8 @@ func (d *Dispatcher) addFailure(id string, err error) (isUntold bool) {
 	return false
 }
 
-// tryRecover goes on with a run, or cancels it where its process died before it could heed a request to. What
-// another process has taken, or ended, in the meantime is left alone.
+// tryRecover continues a run, or cancels it if its process died before obeying a request to. A run that another
+// process has taken or ended in the meantime is left alone.
 func (d *Dispatcher) tryRecover(id, user string) error {
 	info, err := d.service.Run(d.ctx, service.Principal{}, id)
 	if err == nil && info.State == journal.RunRunning && info.Holder == nil && !info.CancelRequested {
@@ -223,8 +222,8 @@ func (d *Dispatcher) triesOf(ctx context.Context, info *journal.RunInfo) (tries,
 	return deaths, nil
 }
 
-// countDeaths returns how often a run was taken over from processes that died, and remembers and tells that where it
-// is too often.
+// countDeaths returns how often a run was taken over from processes that died, and records and logs it if that is
+// too often.
 func (d *Dispatcher) countDeaths(ctx context.Context, info *journal.RunInfo) (tries, error) {
 	if !info.Abandoned || info.LastSeq == 0 {
 		return tries{}, nil

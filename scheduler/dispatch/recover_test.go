@@ -193,7 +193,7 @@ func TestRecoverGivesUp(t *testing.T) {
 	for range maxTakeOvers {
 		die(start)
 	}
-	d.slots.taken = 9 // what is queued stays there
+	d.slots.taken = 9 // queued runs stay queued
 	if recoverAt(start.Add(29 * time.Second)); d.isKnown("dies") || d.CountStuck() != 1 {
 		t.Error("the run is taken up again without a pause, or nothing counts it")
 	}
@@ -276,7 +276,7 @@ func TestStuckCountsDeaths(t *testing.T) {
 	}
 }
 
-// What is remembered of a run is dropped once it is over or has gone on.
+// The records of a run are dropped once it is over or has continued.
 func TestRecoverForgets(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	leaveRun(t, j, "left", journal.FlowStarted)
@@ -394,7 +394,7 @@ func TestForgottenAfterLastEvent(t *testing.T) {
 	}
 }
 
-// What a run refuses before its first event is an error of the caller, not a failed run in the log.
+// A refusal before the first event of a run is an error for the caller, not a failed run in the log.
 func TestRefusedLaunch(t *testing.T) {
 	d, _ := newIdleDispatcher(t)
 	var log bytes.Buffer
@@ -432,7 +432,7 @@ func TestLaunchWithoutEvents(t *testing.T) {
 	}
 }
 
-// Frames that are kept have no gap, where an event was left out for the journal to show.
+// The kept frames have no gap at an event that only the journal shows.
 func TestFramesWithoutGap(t *testing.T) {
 	r := &liveRun{isLocal: true}
 	r.publishFrame(&Frame{Seq: 1})
@@ -483,7 +483,7 @@ func TestRecoverPassesUnreadableRuns(t *testing.T) {
 	}
 }
 
-// A run that waits has not gone on where only answers were recorded, also while who records them holds it.
+// A waiting run has not continued if only answers were recorded, even while their recorder holds it.
 func TestAnswersAreNotGoingOn(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	leaveRun(t, j, "waits", journal.FlowStarted, journal.FlowWaiting)
@@ -533,7 +533,7 @@ func TestRecoverLeavesToOthers(t *testing.T) {
 	leaveRun(t, j, "left", journal.FlowStarted)
 	recoverAt := func(at time.Time) *journal.RunInfo {
 		now = at
-		d.slots.taken = 9 // what is queued stays there
+		d.slots.taken = 9 // queued runs stay queued
 		if err := d.recoverOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}

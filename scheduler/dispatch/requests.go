@@ -11,11 +11,10 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// Start begins a run that goes on in the background: it is durable when Start returns, and
-// whatever is wrong with its inputs is the error. r.ID must be set. Where there is no room
-// the run waits at most so long for a slot, and fails with [ErrNoSlot]; with 0 it is queued
-// durably, or refused with [ErrQueueFull]. A run of other machines that cannot be reached is queued as durably with 0, and they are told of
-// it once they are back; else it fails with [service.ErrMachinesAway].
+// Start begins a run in the background: it is durable when Start returns; faults of its inputs are the error. r.ID
+// must be set. If no slot is free, the run waits at most so long for one, and fails with [ErrNoSlot]; with 0 it is
+// queued durably, or refused with [ErrQueueFull]. A run for other machines that cannot be reached is queued as
+// durably with 0, and they are notified once they are back; else it fails with [service.ErrMachinesAway].
 func (d *Dispatcher) Start(ctx context.Context, p service.Principal, r service.StartRequest, wait time.Duration) ([]service.Note, error) {
 	if d.options.On != "" {
 		return d.startElsewhere(ctx, p, r, wait)
@@ -90,7 +89,7 @@ func (d *Dispatcher) Resume(ctx context.Context, p service.Principal, id string,
 	return d.continueRun(ctx, p, id, user, continuation{ResumeWith: with, seen: &info.LastSeq})
 }
 
-// Cancel stops a run as [service.Service.Cancel] does, and sooner where this process is at it.
+// Cancel stops a run as [service.Service.Cancel] does, and sooner if this process holds it.
 func (d *Dispatcher) Cancel(ctx context.Context, p service.Principal, id string) error {
 	if _, err := d.service.Run(ctx, p, id); err != nil {
 		return err
@@ -226,7 +225,7 @@ func (d *Dispatcher) awaitGoingOn(ctx context.Context, before *journal.RunInfo, 
 	defer cancel()
 	for {
 		hasGoneOn, err := d.hasGoneOn(ctx, before)
-		if hasGoneOn || err != nil { // whoever looks next finds the error
+		if hasGoneOn || err != nil { // the next reader finds the error
 			return
 		}
 		select {

@@ -48,8 +48,8 @@ func (b *syncBuffer) String() string {
 	return b.buf.String()
 }
 
-// Two servers share a database. What the first has queued and no slot for, the second carries
-// out; each shows and streams the runs of the other, from any event; each run is carried out once.
+// Two servers share a database. The second carries out runs that the first has queued and no slot for; each shows
+// and streams the runs of the other, from any event; each run is carried out once.
 func TestServersShareAStore(t *testing.T) {
 	url := pgdbtest.NewURL(t)
 	var logged syncBuffer

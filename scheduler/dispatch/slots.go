@@ -29,12 +29,12 @@ var (
 	ErrStopping = wording.Errorf("the server is stopping")
 )
 
-// runSlots hands out the slots in which runs are at work: where all are taken, users take turns, each
-// with the request that has waited longest. [New] makes one; it is safe for concurrent use.
+// runSlots hands out the slots in which runs are at work: if all are taken, users take turns, each with the
+// request that has waited longest. [New] makes one; it is safe for concurrent use.
 type runSlots struct {
 	limits Limits
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	taken   int
 	byUser  map[string]int
 	turns   []string // the users with requests, the next first
@@ -54,8 +54,8 @@ func newRunSlots(limits Limits) *runSlots {
 	return &runSlots{limits: limits, byUser: map[string]int{}, waiting: map[string][]*slotRequest{}}
 }
 
-// tryAcquire takes a slot if one is free for the user. Whoever waits comes first: while a
-// slot is free, only users wait who have as many as they may.
+// tryAcquire takes a slot if one is free for the user. Waiting requests come first: while a slot is free, only
+// users at their limit wait.
 func (s *runSlots) tryAcquire(user string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

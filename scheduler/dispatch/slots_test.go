@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Users take turns, each with what has waited longest; one with many runs holds up nobody.
+// Users take turns, each with the request that has waited longest; a user with many runs does not delay others.
 func TestRunSlotsTakeTurns(t *testing.T) {
 	s := newRunSlots(Limits{Runs: 1, PerUser: 1, Queued: 100})
 	if !s.tryAcquire("lin") {
@@ -31,8 +31,8 @@ func TestRunSlotsTakeTurns(t *testing.T) {
 	}
 }
 
-// Whatever comes in whatever order, no limit is passed, no slot stays free while one who
-// may have it waits, and whoever waits is admitted once.
+// For any order of requests, no limit is exceeded, no slot stays free while a request that may have it waits, and
+// each waiting request is admitted once.
 func TestRunSlotsKeepLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := Limits{Runs: rapid.IntRange(1, 4).Draw(t, "runs"), PerUser: rapid.IntRange(1, 3).Draw(t, "per user"), Queued: 1000}
@@ -70,7 +70,7 @@ func TestRunSlotsKeepLimits(t *testing.T) {
 	})
 }
 
-// Whoever does not wait any longer leaves the queue.
+// A request that stops waiting leaves the queue.
 func TestRunSlotsGiveUp(t *testing.T) {
 	s := newRunSlots(Limits{Runs: 1, PerUser: 1})
 	if !s.tryAcquire("lin") {

@@ -25,7 +25,7 @@ type tries struct {
 	first, last time.Time
 	seq         int64            // the last event of the run then
 	missing     error            // a *[service.MissingError] if the last try ended because this machine lacks something
-	by          *journal.Process // which process was at the run last; nil where the journal does not tell
+	by          *journal.Process // the process that held the run last; nil if the journal does not have it
 }
 
 // add counts a try.
@@ -90,8 +90,8 @@ func TakenInVain(ctx context.Context, s *service.Service, info *journal.RunInfo,
 	return VainTries{N: t.n, Next: t.next(), IsSpent: t.areSpent(giveUpAfter), Reason: t.reason(giveUpAfter)}, nil
 }
 
-// LookAfterDeath returns, for a run whose process died, when it is taken up again after processes died at it again and again, zero for a run
-// that does not pause; and which process died, nil where that is not known.
+// LookAfterDeath returns, for a run whose process died, the time until which it pauses because processes carrying
+// it out died repeatedly, zero if it does not pause; and the process that died, nil if not known.
 func LookAfterDeath(ctx context.Context, s *service.Service, info *journal.RunInfo) (until time.Time, died *journal.Process, err error) {
 	if !info.Abandoned || info.State != journal.RunRunning || info.LastSeq == 0 {
 		return time.Time{}, nil, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// CallMetered is [Caller.Call] that tells what models were paid for it.
+// CallMetered is [Caller.Call] that also returns the models' usage.
 func (c *Caller) CallMetered(ctx context.Context, r *CallRequest) (value.Value, llm.Usage, []Note, error) {
 	meter := &meteredLLM{}
 	counted := *r
@@ -22,8 +22,8 @@ func (c *Caller) CallMetered(ctx context.Context, r *CallRequest) (value.Value, 
 	return output, meter.usage, notes, err
 }
 
-// Ask asks a model for the answer to messages, without a flow and a memory. provider is the
-// name of one; "" is that of the settings.
+// Ask asks a model for the answer to messages, without a flow and a memory. provider is the name of one; "" is the
+// settings' provider.
 func (s *Service) Ask(ctx context.Context, provider string, messages value.Value) (string, llm.Usage, error) {
 	registry, err := s.Registry()
 	if err != nil {

@@ -26,7 +26,7 @@ type Caller struct {
 	def     calls.Definition
 
 	mu      sync.Mutex
-	checked map[string]error // what is wrong with the texts in a language
+	checked map[string]error // the error of the texts in a language
 }
 
 // CallRequest is one use of a call. Its caller makes it; it is only read.
@@ -34,13 +34,13 @@ type CallRequest struct {
 	// With are the parameters, taken as they are: nothing in them is a template.
 	With value.Value
 	Vars RequestVars
-	// LLM is the model; nil is that of the settings.
+	// LLM is the model; nil is the settings' model.
 	LLM llm.Provider
 
-	wrap func(llm.Provider) llm.Provider // what asks the model; nil for the model itself
+	wrap func(llm.Provider) llm.Provider // wraps the model; nil for the model itself
 }
 
-// RequestVars is what a single call sees.
+// RequestVars has the variables of a single call.
 type RequestVars struct {
 	Question string `json:"question"`
 	// Conversation is the list of messages before the question; null is none.
@@ -59,7 +59,7 @@ type RequestVars struct {
 	Now time.Time `json:"-"`
 }
 
-// allSessions is what a flow writes under memory.sessions.
+// allSessions is the value of memory.sessions for all sessions.
 const allSessions = "all"
 
 // varNames lists the members of vars.
@@ -67,8 +67,8 @@ func varNames() []string {
 	return []string{"question", "conversation", "inputs", "history", "summary", "facts", "vars", "language", "user", "session", "sessions", "now"}
 }
 
-// ParseCall reads a request {"with", "vars"?, "llm"?}, in which llm scripts the answers of
-// the model in order; without it, the model is that of the settings. parseTime reads vars.now. The error is of kind Invalid.
+// ParseCall reads a request {"with", "vars"?, "llm"?}, in which llm scripts the answers of the model in order;
+// without it, the settings' model is used. parseTime reads vars.now. The error is of kind Invalid.
 func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, error)) (*CallRequest, error) {
 	for name := range doc.Map().All() {
 		if known := []string{"id", "with", "vars", "llm"}; !slices.Contains(known, name) {
@@ -171,9 +171,9 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	return hidden.MaskValue(output), append(notes, warnings.notes()...), err
 }
 
-// newEnv returns what a use of the call may use. A call that asks the model for some parameters
-// only, for example slot unless stages is [], gets a model that cannot be opened as one that fails
-// when it is asked: a check needs no key.
+// newEnv returns the environment for a use of the call. A call that asks the model for some parameters only, for
+// example slot unless stages is [], gets a model that cannot be opened as one that fails when it is asked: a check
+// needs no key.
 func (c *Caller) newEnv(asksModel bool) (*calls.Env, error) {
 	env, err := c.service.parts.CallEnv(asksModel)
 	if err == nil || !asksModel || !c.def.Info.LLMOptional {
@@ -230,7 +230,7 @@ func (c *Caller) checkTexts(language string) ([]Note, error) {
 	return notes, err
 }
 
-// callVars returns what the call sees.
+// callVars returns the variables of the call.
 func (v *RequestVars) callVars(language string) *calls.Vars {
 	inputs := v.Inputs
 	if inputs.IsNull() {
@@ -267,10 +267,9 @@ func (c directCalls) RunCall(ctx context.Context, name string, params value.Valu
 	return scheduler.Invoke(ctx, def, params, c.env)
 }
 
-// AnswerLine answers one line of requests: {"id", "output"}, or {"id", "error"} with the
-// kind, the message and the hint. Where the call has warned of something, "warnings" holds
-// {"code", "text", "source"?} of each. The notes are the others. line is the number of the
-// line, for messages.
+// AnswerLine answers one line of requests: {"id", "output"}, or {"id", "error"} with the kind, the message and the
+// hint. If the call has given warnings, "warnings" holds {"code", "text", "source"?} of each. Other notes are
+// returned. line is the number of the line, for messages.
 func (c *Caller) AnswerLine(ctx context.Context, line int, text []byte, parseTime func(string) (time.Time, error)) (value.Value, []Note) {
 	language := c.service.parts.Languages().Default
 	parsed, err := value.ParseStrictJSON(text)

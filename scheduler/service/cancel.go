@@ -41,8 +41,8 @@ func (s *Service) CancelInJournal(ctx context.Context, id string) (*journal.RunI
 	return s.cancelParts(ctx, Principal{}, j, info)
 }
 
-// cancelParts cancels what a cancelled run waits for. It lets the machines that carry these and the
-// told runs out look at the journal, which has all of it then, and returns how the run stands.
+// cancelParts cancels the runs that a cancelled run waits for. It then has the machines that carry out these and
+// the told runs read the journal, and returns the state of the run.
 func (s *Service) cancelParts(ctx context.Context, p Principal, j journal.Journal, info *journal.RunInfo, told ...*journal.RunInfo) (*journal.RunInfo, error) {
 	children, err := s.cancelChildren(ctx, j, info)
 	if err != nil {

@@ -37,8 +37,8 @@ func TestCancelChildren(t *testing.T) {
 	}
 }
 
-// Where the machines cannot be told of it, the runs that a cancelled run waits for are cancelled all the same: a
-// repeat of the request would find it cancelled.
+// If the machines cannot be notified, the runs that a cancelled run waits for are still cancelled: a repeat of the
+// request would find it cancelled.
 func TestCancelChildrenUntold(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
 	dir := flowsOf(t, map[string]string{
@@ -64,7 +64,7 @@ func TestCancelChildrenUntold(t *testing.T) {
 // around it.
 func TestCancelUnopenedChild(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
-	m.heldUp = 2 // by the step; the first time is that of the run itself
+	m.heldUp = 2 // by the step; the first time is for the run itself
 	dir := flowsOf(t, map[string]string{
 		"outer": "steps: [{id: a, call: flow, queue: gpu, with: {path: inner.yaml}}]\n",
 		"inner": "steps: [{id: said, call: chat, with: {user: one}}]\n",

@@ -18,7 +18,7 @@ import (
 // is safe for concurrent use.
 type childRuns struct {
 	service *Service
-	// executor is that of the run, header what the run began with.
+	// executor is the run's executor, header the run's header.
 	executor *scheduler.StepExecutor
 	header   *journal.RunHeader
 	options  runOptions
@@ -69,8 +69,8 @@ func (c *childRuns) cancelFormer(ctx context.Context, child *scheduler.ChildRun)
 	return c.cancelChild(ctx, child.Former)
 }
 
-// openChild records the child run where the journal does not have it, and returns it with what
-// it had spent when the run around last heard of it.
+// openChild records the child run if the journal does not have it, and returns it with its spending when it last
+// reported to the run around it.
 func (c *childRuns) openChild(ctx context.Context, child *scheduler.ChildRun) (*Session, llm.Usage, error) {
 	_, err := c.executor.Journal.Run(ctx, child.ID)
 	if calls.KindOf(err) == calls.NotFound {
@@ -88,8 +88,8 @@ func (c *childRuns) openChild(ctx context.Context, child *scheduler.ChildRun) (*
 	return session, spent, err
 }
 
-// readChild adds the events on record to the session. It returns what the run had spent when it
-// last ended or came to wait: for a finished one, before that.
+// readChild adds the events on record to the session. It returns the run's spending when it last ended or began to
+// wait: for a finished one, before that.
 func readChild(ctx context.Context, j journal.Journal, session *Session) (spent llm.Usage, err error) {
 	for e, err := range j.Events(ctx, session.ID, 1) {
 		if err != nil {
@@ -137,7 +137,7 @@ func (c *childRuns) followChild(ctx context.Context, session *Session, child *sc
 	return last
 }
 
-// freshAnswers returns those of the answers that the child run waits for and does not have.
+// freshAnswers returns the answers that the child run waits for and does not have.
 func freshAnswers(state *journal.RunState, answers []scheduler.Answer) (fresh []scheduler.Answer) {
 	for _, w := range state.Waiting {
 		for _, a := range answers {
@@ -151,8 +151,8 @@ func freshAnswers(state *journal.RunState, answers []scheduler.Answer) (fresh []
 	return fresh
 }
 
-// leaveChild cancels the child run, unless the run around it goes on in another process. Where
-// only the step has ended, it waits for the end of the child: a further attempt starts it again.
+// leaveChild cancels the child run, unless the run around it goes on in another process. If only the step has
+// ended, it waits for the end of the child: a further attempt starts it again.
 func (c *childRuns) leaveChild(ctx context.Context, session *Session) error {
 	why := context.Cause(ctx)
 	var held *journal.HeldError

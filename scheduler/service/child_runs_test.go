@@ -98,8 +98,8 @@ outputs: {got: "{{ deep.got }}, {{ said.text }}"}
 	}
 }
 
-// Who follows a run until it waits, once it was answered, gets what follows on the answer, although no machine has taken
-// it up yet.
+// A reader that follows an answered run until it waits gets the events after the answer, although no machine has
+// taken it up yet.
 func TestFollowAnswered(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
 	d := dispatch.New(m.service, dispatch.Options{Limits: dispatch.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "own", Log: slog.New(slog.DiscardHandler)})
@@ -164,7 +164,8 @@ func TestEndedElsewhere(t *testing.T) {
 	}
 }
 
-// Who follows a run until it waits again gets what follows on its answer, however late a machine takes that up.
+// A reader that follows a run until it waits again gets the events after its answer, however late a machine
+// continues it.
 func TestFollowAnsweredLate(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
 	d := dispatch.New(m.service, dispatch.Options{Limits: dispatch.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "own", Log: slog.New(slog.DiscardHandler)})
@@ -244,7 +245,7 @@ outputs: {got: "{{ ask.slot_data.x }}"}
 	}
 }
 
-// A child run that failed is tried again when the run is resumed; what finished in it stays.
+// A child run that failed is tried again when the run is resumed; its finished steps stay.
 func TestChildFails(t *testing.T) {
 	model := &flakyModel{fail: true}
 	m := newMachines(t, model)
@@ -302,7 +303,7 @@ func TestChildOutlivesHandOver(t *testing.T) {
 	}
 }
 
-// What is left of the budget bounds the child run.
+// The rest of the budget is the child run's limit.
 func TestChildBudget(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
 	dir := flowsOf(t, map[string]string{

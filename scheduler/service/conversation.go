@@ -28,8 +28,8 @@ func IsModel(f *flow.Flow) bool {
 	return true
 }
 
-// ReadsConversation reports whether a flow sees what was said before the question: a step reads the
-// conversation, or an input takes it.
+// ReadsConversation reports whether a flow uses the messages before the question: a step reads the conversation,
+// or an input receives it.
 func ReadsConversation(f *flow.Flow) bool {
 	properties, _ := f.Inputs.Doc().Get("properties")
 	for _, name := range []string{"messages", "history"} {
@@ -48,8 +48,8 @@ func ConversationIgnored(f *flow.Flow, conversation value.Value) []Note {
 	return []Note{newWarning("the flow reads the question alone: no step reads the conversation (give a step conversation, or use context, agent or in-chat, which read it by themselves)")}
 }
 
-// LastMessageOnly returns a note about a flow that can be chatted with and forgets what was said before
-// the question; none for any other flow.
+// LastMessageOnly returns a note about a flow that can be chatted with but ignores the messages before the
+// question; none for any other flow.
 func LastMessageOnly(f *flow.Flow) []Note {
 	asks := slices.ContainsFunc(f.Steps, func(s *flow.Step) bool { return s.Def.Info != nil && s.Def.Info.UsesLLM })
 	if !asks || !IsModel(f) || ReadsConversation(f) {

@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// folderOrName is a part of the path of a new flow: what every file system and URL takes.
+// folderOrName matches a part of the path of a new flow that every file system and URL accepts.
 var folderOrName = value.CompileLater(`^[\p{L}\p{N}_][\p{L}\p{N}_-]*$`)
 
 // maxIDBytes bounds the id of a new flow.
@@ -35,7 +35,7 @@ func (l *Library) NewFile(id string) (string, error) {
 	return filepath.Join(l.roots[0], filepath.FromSlash(stem)+flow.FileSuffixes()[0]), nil
 }
 
-// CheckFlowText returns an error for a text that is not that of a flow: a [Library] would not have its file.
+// CheckFlowText returns an error for a text that is not a flow: a [Library] would not have its file.
 func CheckFlowText(text string) error {
 	if !flow.HasSteps([]byte(text)) {
 		return calls.Errorf(calls.Invalid, "the text has no steps, so it is not a flow")
@@ -43,8 +43,8 @@ func CheckFlowText(text string) error {
 	return nil
 }
 
-// Create writes the text of a new flow below the first folder. The error is [fs.ErrExist] where a file has that
-// name, in any of the folders and with any suffix of flows.
+// Create writes the text of a new flow below the first folder. The error is [fs.ErrExist] if a file has that name,
+// in any of the folders and with any suffix of flows.
 func (l *Library) Create(id, text string) error {
 	if err := CheckFlowText(text); err != nil {
 		return err
@@ -86,7 +86,7 @@ func isFlowFile(name string) bool {
 }
 
 // createFile writes a file that must not exist, and the folders around it. The file is there with its whole text
-// or not at all, also where the process is killed.
+// or not at all, even if the process is killed.
 func createFile(dir *os.Root, name, text string) error {
 	folder := filepath.Dir(name)
 	if err := dir.MkdirAll(folder, 0o755); err != nil {

@@ -52,7 +52,7 @@ func exampleRequest(info *calls.Info) (value.Value, bool) {
 	return value.OfMap(request), true
 }
 
-// exampleVars returns what the step of an example sees, as the member vars of a request.
+// exampleVars returns the variables of an example's step, as the member vars of a request.
 func exampleVars(v *calls.Vars) *value.Map {
 	vars := value.NewMap(0)
 	if v == nil {

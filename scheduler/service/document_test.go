@@ -22,7 +22,7 @@ func TestCallDocumentLanguage(t *testing.T) {
 	}
 }
 
-// compareDescriptions fails where two schemas differ in more than the language of their descriptions.
+// compareDescriptions fails if two schemas differ in more than the language of their descriptions.
 func compareDescriptions(t *testing.T, at string, english, chinese value.Value) {
 	t.Helper()
 	for i, from := range english.List() {

@@ -31,8 +31,8 @@ func (s *Service) LoadEditedText(ctx context.Context, p Principal, run, text str
 	return f, problems, nil
 }
 
-// LintText returns the problems of a text that is to become the file, and the flow where
-// there is no error among them. readFile reads the files that the text names; nil reads any file of the machine.
+// LintText returns the problems of a text that is to become the file, and the flow if there is no error among
+// them. readFile reads the files that the text names; nil reads any file of the machine.
 func (s *Service) LintText(file, text string, readFile func(path string) ([]byte, error)) (*flow.Flow, flow.Problems, error) {
 	loader, _, err := s.parts.Loader(Surroundings{})
 	if err != nil {
@@ -211,12 +211,12 @@ type RunFiles struct {
 	// Flow is the path of the flow file, and Kept has it and the others by their paths as they are on this machine.
 	Flow string
 	Kept map[string][]byte
-	// Until has the last event for which the run had that text of a file, where its flow was edited later.
+	// Until has the last event for which the run had that text of a file, if its flow was edited later.
 	Until map[string]int64
 }
 
-// Files returns the files that a run had for the event seq. For 0 they are those that it has now, with those of a flow that
-// was edited where no other has the path.
+// Files returns the files that a run had for the event seq. For 0 they are its current files, and those of an
+// earlier text of the flow under paths that no current file has.
 func (s *Service) Files(ctx context.Context, p Principal, run string, seq int64) (*RunFiles, error) {
 	_, header, began, err := s.begunRun(ctx, p, run)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *Service) Files(ctx context.Context, p Principal, run string, seq int64)
 	return files, nil
 }
 
-// add adds the files of a text, where none has the path.
+// add adds the files of a text whose paths are not used yet.
 func (f *RunFiles) add(dir, recorded string, text *journal.FlowText, until int64) {
 	path, kept := scheduler.LocalFiles(dir, recorded, *text)
 	kept[path] = text.Source

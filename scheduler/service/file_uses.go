@@ -15,10 +15,10 @@ type FileUse struct {
 	Read time.Time
 
 	text       string
-	start, end int // of the text in the file; -1 where it is not a copy
+	start, end int // of the text in the file; -1 if it is not a copy
 }
 
-// FileUses returns what the prompts of a run have from files that calls have read, by the paths of these.
+// FileUses returns the parts of a run's prompts that come from files read by calls, by path.
 func (s *Service) FileUses(ctx context.Context, details *RunDetails) map[string][]FileUse {
 	uses := map[string][]FileUse{}
 	for _, st := range details.State.Steps {
@@ -37,7 +37,7 @@ func (s *Service) FileUses(ctx context.Context, details *RunDetails) map[string]
 	return uses
 }
 
-// addFileUses adds what a piece of a prompt of a step has from files.
+// addFileUses adds the parts of a piece of a step's prompt that come from files.
 func addFileUses(details *RunDetails, step string, piece *explain.Piece, uses map[string][]FileUse) {
 	for _, source := range piece.Sources {
 		if source.Path == "" {

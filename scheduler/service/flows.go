@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// Load reads a flow with all its problems; the flow is nil where errors are among them.
+// Load reads a flow with all its problems; the flow is nil if errors are among them.
 func (s *Service) Load(path string) (*flow.Flow, flow.Problems, []Note, error) {
 	return s.load(path, false)
 }

@@ -23,8 +23,7 @@ func UnknownInputs(f *flow.Flow, inputs *value.Map) (notes []Note) {
 	return notes
 }
 
-// CheckInputs applies the defaults of the flow to inputs and checks them. The notes are those of
-// [UnknownInputs].
+// CheckInputs applies the defaults of the flow to inputs and checks them. The notes come from [UnknownInputs].
 func CheckInputs(f *flow.Flow, inputs *value.Map) (value.Value, []Note, error) {
 	notes := UnknownInputs(f, inputs)
 	checked := f.Inputs.ApplyDefaults(value.OfMap(inputs))
@@ -51,7 +50,7 @@ func ParseInput(f *flow.Flow, key, text string) (value.Value, error) {
 	return v, nil
 }
 
-// CheckInputName returns an error where the flow names its inputs, and key is none of them.
+// CheckInputName returns an error if the flow names its inputs, and key is not among them.
 func CheckInputName(f *flow.Flow, key string) error {
 	names, open := inputNames(f)
 	if _, known := names.Get(key); known || open || names.Len() == 0 {
@@ -60,16 +59,15 @@ func CheckInputName(f *flow.Flow, key string) error {
 	return calls.Errorf(calls.NotFound, "the flow has no input %q%s", key, value.DidYouMeanOrListSuffix(key, names.Keys()))
 }
 
-// inputNames returns the inputs that the flow names; open is true where the flow says whether
-// there may be others.
+// inputNames returns the inputs that the flow names; open is true if the flow allows others.
 func inputNames(f *flow.Flow) (names *value.Map, open bool) {
 	properties, _ := f.Inputs.Doc().Get("properties")
 	_, open = f.Inputs.Doc().Get("additionalProperties")
 	return properties.Map(), open
 }
 
-// MissingInputs returns the inputs at the top that the flow requires and that have neither
-// a value nor a default, as what a step waits for; nil for none. Its Step is "".
+// MissingInputs returns the inputs at the top that the flow requires and that have neither a value nor a default,
+// in the form in which a step waits for values; nil for none. Its Step is "".
 func MissingInputs(f *flow.Flow, inputs *value.Map) *journal.WaitingFor {
 	doc := f.Inputs.Doc()
 	given := f.Inputs.ApplyDefaults(value.OfMap(inputs))

@@ -29,7 +29,7 @@ type Library struct {
 	// onWorker: see NewWorkerLibrary.
 	onWorker bool
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	loaded map[string]*LibraryFlow
 }
 
@@ -38,18 +38,17 @@ type LibraryFlow struct {
 	ID string
 	// File is its path.
 	File string
-	// Flow is nil where errors are among the problems.
+	// Flow is nil if errors are among the problems.
 	Flow     *flow.Flow
 	Problems flow.Problems
 	Source   []byte
-	// Hash is that of all its files, in hex.
+	// Hash is the hash of all its files, in hex.
 	Hash string
-	// Language is that of the flow; of one with errors the one before, or that which its text names.
+	// Language is the flow's; for a flow with errors the previous one, or the one that its text names.
 	Language string
 }
 
-// NewLibrary returns the flows below the folders. Of two with the same id, that of the first
-// folder counts.
+// NewLibrary returns the flows below the folders. Of two with the same id, the one in the first folder counts.
 func (s *Service) NewLibrary(roots []string) *Library {
 	return &Library{service: s, roots: roots, loaded: map[string]*LibraryFlow{}}
 }
@@ -99,7 +98,7 @@ func (l *Library) Flows() ([]*LibraryFlow, error) {
 	return all, nil
 }
 
-// flowID returns the id of a file below root; ok is false where its name is not that of a flow.
+// flowID returns the id of a file below root; ok is false if its name is not a flow's.
 func flowID(root, name string) (id string, ok bool) {
 	rel, err := filepath.Rel(root, name)
 	if err != nil {
@@ -125,7 +124,7 @@ func pathOfID(id string) string {
 	return stem
 }
 
-// IDOf returns the id of the flow of a file; ok is false where it is in none of the folders.
+// IDOf returns the id of the flow of a file; ok is false if it is in none of the folders.
 func (l *Library) IDOf(file string) (id string, ok bool) {
 	for _, root := range l.roots {
 		if id, ok := flowID(root, file); ok && fs.ValidPath(pathOfID(id)) {
@@ -135,8 +134,8 @@ func (l *Library) IDOf(file string) (id string, ok bool) {
 	return "", false
 }
 
-// FileOf returns the file of a flow by its id, its path below a folder, or its absolute path: also of one that does
-// not exist, which would be below the first folder. ok is false where it would be in none of the folders.
+// FileOf returns the file of a flow by its id, its path below a folder, or its absolute path: also for one that
+// does not exist, which would be below the first folder. ok is false if it would be in none of the folders.
 func (l *Library) FileOf(name string) (file string, ok bool) {
 	if found, err := l.Flow(name); err == nil {
 		return found.File, true
@@ -175,8 +174,7 @@ func (l *Library) Flow(id string) (*LibraryFlow, error) {
 	return nil, l.unknownFlow(id)
 }
 
-// loadFlow returns the flow of a file below root; nil where there is none. A link may not lead
-// out of the folder.
+// loadFlow returns the flow of a file below root; nil if there is none. A link may not lead out of the folder.
 func (l *Library) loadFlow(root, stem, rel string) (*LibraryFlow, error) {
 	dir, err := calls.OpenRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {

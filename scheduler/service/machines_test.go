@@ -41,7 +41,7 @@ type machines struct {
 	opened  int                      // how often the machines were reached; guarded by mu
 	heldUp  int                      // which time of these the run is cancelled meanwhile; 0: none
 	refusal error                    // why they take no run; nil: they do
-	deaf    error                    // why they cannot be told of what has changed; nil: they can
+	deaf    error                    // why they cannot be notified of changes; nil: they can
 }
 
 // cancelFirst asks the first run to end, as another process does, and waits until it does.
@@ -192,7 +192,7 @@ func flowsOf(t *testing.T, flows map[string]string) string {
 	return dir
 }
 
-// run runs the flow outer of the folder on the machines, and returns what is on record of it.
+// run runs the flow outer of the folder on the machines, and returns its record.
 func (m *machines) run(ctx context.Context, dir string, inputs value.Value) (*journal.RunState, string, error) {
 	m.t.Helper()
 	f, problems, _, err := m.service.Load(filepath.Join(dir, "outer.yaml"))
@@ -255,7 +255,7 @@ func (m *machines) awaitChild() string {
 	}
 }
 
-// flakyModel repeats what it is asked, and fails where that has the word fails.
+// flakyModel repeats its prompt, and fails if that has the word fails.
 type flakyModel struct {
 	mu    sync.Mutex
 	fail  bool

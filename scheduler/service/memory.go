@@ -17,7 +17,7 @@ func (s *Service) Memory(ctx context.Context) (*memory.SnapshotProcessor, error)
 	return p, markUnavailable(err)
 }
 
-// SnapshotReport is what [Service.MakeSnapshots] made, and what the model was paid for it.
+// SnapshotReport lists the snapshots that [Service.MakeSnapshots] made, and the model's usage.
 type SnapshotReport struct {
 	memory.Report
 	Usage llm.Usage
@@ -28,7 +28,7 @@ func (r *SnapshotReport) IsEmpty() bool {
 	return len(r.Snapshots)+len(r.MetaSnapshots)+r.Embedded+r.Usage.Total() == 0
 }
 
-// Text returns what was made, in words.
+// Text describes the snapshots in words.
 func (r *SnapshotReport) Text() wording.Text {
 	var parts []wording.Text
 	if n := len(r.Snapshots); n > 0 {
@@ -47,9 +47,8 @@ func (r *SnapshotReport) Text() wording.Text {
 	return text
 }
 
-// MakeSnapshots makes the snapshots of users that are due, or, with all, those with
-// anything new, by the model of the settings. The report holds what was made until the
-// error.
+// MakeSnapshots makes the snapshots of users that are due, or, with all, those with anything new, by the model of
+// the settings. The report covers the snapshots made until the error.
 func (s *Service) MakeSnapshots(ctx context.Context, p *memory.SnapshotProcessor, users memory.Users, all bool) (*SnapshotReport, error) {
 	generator, err := s.parts.Snapshots()
 	if err != nil {
@@ -66,7 +65,7 @@ func (s *Service) MakeSnapshots(ctx context.Context, p *memory.SnapshotProcessor
 	return &SnapshotReport{report, meter.usage}, err
 }
 
-// meteredLLM counts what a model is paid for.
+// meteredLLM counts a model's usage.
 type meteredLLM struct {
 	llm.Provider
 	mu    sync.Mutex
@@ -93,12 +92,11 @@ func (m *meteredLLM) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 // none.
 type Drain time.Duration
 
-// drainAlone is how long that takes at most where no model has to be waited for: after a
-// large import there are thousands of snapshots, and none is in a hurry.
+// drainAlone limits that time if no model has to be waited for: after a large import there are thousands of
+// snapshots, and none is in a hurry.
 const drainAlone = time.Second
 
-// drainSnapshots makes the snapshots that are due. What is left over, or fails, is done by a later
-// one.
+// drainSnapshots makes the snapshots that are due. A later call makes those that are left over or failed.
 func (s *Service) drainSnapshots(ctx context.Context, p *memory.SnapshotProcessor, limit Drain) []Note {
 	if limit == 0 {
 		return nil
@@ -125,9 +123,8 @@ func (s *Service) drainSnapshots(ctx context.Context, p *memory.SnapshotProcesso
 	return notes
 }
 
-// KeepSnapshots makes the snapshots that are due every interval, until ctx ends: the
-// background work of a process that runs many flows. tell hears of what fails, which is tried
-// again, and of what was wrong with answers of the model.
+// KeepSnapshots makes the snapshots that are due every interval, until ctx ends: the background work of a process
+// that runs many flows. tell receives failures, which are tried again, and faults of the model's answers.
 func (s *Service) KeepSnapshots(ctx context.Context, interval time.Duration, tell func(problem error)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

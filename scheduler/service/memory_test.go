@@ -64,7 +64,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("got %v", notes)
 	}
 
-	// What was wrong with answers of the model is told once.
+	// Faults of the model's answers are reported once.
 	model := scripted.New(scripted.Answer{Text: `{"key_points": ["things"], "category": "all", "importance": 0.5, "mood": "good"}`})
 	told := snapshotService(model).drainSnapshots(t.Context(), due(t), limit)
 	if len(told) != 2 || !strings.HasSuffix(told[1].In("en"), "ignored: mood (user ann, session s)") {

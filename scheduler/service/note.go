@@ -2,12 +2,12 @@ package service
 
 import "github.com/callnode/scheduler/llm/value/wording"
 
-// Note is what a user should know beside a result, with which it is returned.
+// Note is a remark for the user, returned with a result.
 type Note struct {
-	// Level is "note", "warning" where something may be wrong, or "" for what was done.
+	// Level is "note", "warning" if something may be wrong, or "" for a report of work done.
 	Level string
 	Text  wording.Text
-	// Code and Source are those of the [calls.Warning] that the note comes from.
+	// Code and Source are copied from the [calls.Warning] that the note comes from.
 	Code, Source string
 }
 
@@ -17,7 +17,7 @@ const (
 	LevelWarning = "warning"
 )
 
-// newWarning returns a [Note] of what may be wrong.
+// newWarning returns a [Note] of level warning.
 func newWarning(format string, args ...any) Note {
 	return Note{Level: LevelWarning, Text: wording.Say(format, args...)}
 }

@@ -18,22 +18,21 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Parts are what the program puts a [Service] together from. All but Loader and Executor
-// may be nil where no use case needs them. The functions are safe for concurrent use; they
-// return new values, which the Service may change.
+// Parts has the dependencies from which the program makes a [Service]. All but Loader and Executor may be nil if
+// no use case needs them. The functions are safe for concurrent use; they return new values, which the Service may
+// change.
 type Parts struct {
-	// Loader returns what reads flows.
+	// Loader returns a loader of flows.
 	Loader func(Surroundings) (*flow.Loader, []Note, error)
-	// Viewer returns what reads flows only to be looked at: their plugins may have changed,
-	// or be gone.
+	// Viewer returns a loader of flows for display only: their plugins may have changed or be gone.
 	Viewer func() (*flow.Loader, error)
-	// Executor returns what runs a flow, without a journal and a memory. One with a Start has its
-	// clock already.
+	// Executor returns an executor for a flow, without a journal and a memory. One with a Start has its clock
+	// already.
 	Executor func(f *flow.Flow, options ExecutorOptions) (*scheduler.StepExecutor, []Note, error)
-	// Provider opens the model provider of a name, or those of several, as [llm.ParseNames] reads them.
+	// Provider opens the model provider of a name, or the providers of several names, as [llm.ParseNames] reads them.
 	Provider func(name string) (llm.Provider, error)
-	// Counter counts the tokens of a step as the model does that answers it; step is its path in
-	// the flow, provider that of [StartRequest].
+	// Counter counts the tokens of a step as the model that answers it does; step is its path in the flow, provider
+	// as in [StartRequest].
 	Counter func(f *flow.Flow, step, provider string) llm.Counter
 	// Journal opens the record of runs. Without create, the error of one that is not there
 	// is an [ErrNoJournal].
@@ -42,10 +41,10 @@ type Parts struct {
 	EphemeralJournal func() journal.Journal
 	// Memory opens the memory.
 	Memory func(ctx context.Context, options MemoryOptions) (*memory.SnapshotProcessor, error)
-	// Snapshots returns the model that writes snapshots; nil where there is none.
+	// Snapshots returns the model that writes snapshots; nil if there is none.
 	Snapshots func() (*memory.SnapshotGenerator, error)
-	// CallEnv returns what single calls may use, and the registry with them: without a memory.
-	// asksModel is true for those that ask the model of the settings.
+	// CallEnv returns the environment of single calls, with the registry but without a memory. asksModel is true for
+	// calls that ask the settings' model.
 	CallEnv func(asksModel bool) (*calls.Env, error)
 	// BoundCalls are the calls, and functions of plugins, that bound principals may use outside of flows although they reach files or other
 	// programs: names, or beginnings of names with a * at the end.
@@ -56,11 +55,9 @@ type Parts struct {
 	// working directory. It is kept with a run, and the journal keeps the paths of flow files
 	// in it as relative ones.
 	Dir string
-	// Rooted is true where all runs work in Dir, also those that began in another folder
-	// which this machine has too.
+	// Rooted is true if all runs work in Dir, even if they began in another folder that this machine has too.
 	Rooted bool
-	// Remote returns what carries runs out on other machines, by the value of the label
-	// [journal.LabelRunsOn].
+	// Remote returns the remote runner for a value of the label [journal.LabelRunsOn].
 	Remote func(ctx context.Context, name string) (Remote, error)
 	// RemoteAddress returns the server that distributes new runs of other machines; it is kept with them. It may be nil.
 	RemoteAddress func() string
@@ -76,11 +73,11 @@ type Parts struct {
 	Tests *TestParts
 }
 
-// Surroundings are where a run began; the zero value is here.
+// Surroundings describe the place in which a run began; the zero value is this process.
 type Surroundings struct {
 	// Dir is the directory in which relative paths of plugins start; "" is the working directory.
 	Dir string
-	// Language is that of flows that name none; "" is the setting.
+	// Language is the language of flows that name none; "" is the setting.
 	Language string
 	// IsReplay is true if runs are played from a cassette: plugins may have changed, or be gone.
 	IsReplay bool
@@ -89,10 +86,10 @@ type Surroundings struct {
 // ExecutorOptions say how a flow is run.
 type ExecutorOptions struct {
 	Surroundings
-	// Provider is the name of a model provider, or those of several, as [llm.ParseNames] reads them;
-	// "" is the choice of the flow and the settings.
+	// Provider is the name of a model provider, or of several, as [llm.ParseNames] reads them; "" is the choice of
+	// the flow and the settings.
 	Provider string
-	// Mode is what becomes of cassettes, as the setting llm.mode does; "" is the setting.
+	// Mode replaces the setting llm.mode: whether cassettes are recorded or played; "" is the setting.
 	Mode string
 	// Now is the fixed time of the run's clock; zero is the clock of the machine.
 	Now time.Time
@@ -102,7 +99,7 @@ type ExecutorOptions struct {
 
 // RunStart tells how a run begins, by which a cassette finds it. Its caller makes one for one executor; it is only read.
 type RunStart struct {
-	// ID is that of the run; "" for one that begins. Part is how often it was resumed.
+	// ID is the run's; "" for one that begins. Part counts its resumptions.
 	ID   string
 	Part int
 	// Inputs are those with their defaults, Conversation the messages before the question, User whose run it is.
@@ -127,42 +124,40 @@ type Remote interface {
 	// Start lets a run of the journal begin or go on. One that is under way there stays so, and
 	// looks at the journal.
 	Start(ctx context.Context, run RemoteRun) error
-	// Answer puts answers of a waiting run on record, all or none, and returns them as they
-	// are understood; with more the run goes on waiting, for the next ones. The error is of
-	// kind Invalid where one does not fit.
+	// Answer puts answers of a waiting run on record, all or none, and returns them as they are understood; with more
+	// the run continues to wait for the next ones. The error is of kind Invalid if one does not fit.
 	Answer(ctx context.Context, run RemoteRun, answers []scheduler.Answer, more bool) ([]scheduler.Answer, error)
-	// Wake lets the run look at the journal, where something has changed. A run that is not
-	// under way there is no error.
+	// Wake makes the run read changes in the journal. It is not an error if the run is not under way there.
 	Wake(ctx context.Context, run string) error
 	// Check returns an error if runs cannot be given to them now: they cannot be reached, or cannot read them.
 	Check(ctx context.Context) error
-	// Wait returns when the run is not under way there any more: nil where the journal has
-	// its end, else why it was given up. hint is called with what holds it up meanwhile.
+	// Wait returns when the run is not under way there any more: nil if the journal has its end, else the reason why
+	// it was given up. hint is called with the reason for a delay meanwhile.
 	Wait(ctx context.Context, run RemoteRun, hint func(wording.Text)) error
 }
 
-// RemoteRun is what a [Remote] gets to know of a run.
+// RemoteRun is the data about a run that a [Remote] gets.
 type RemoteRun struct {
 	ID, Flow string
-	// Store is the id of the journal, Seq that of the last event it has.
+	// Store is the id of the journal, Seq the number of the last event in it.
 	Store string
 	Seq   int64
-	// Hash is that of the text of the flow.
+	// Hash is the hash of the flow's text.
 	Hash string
-	// Queue is where it waits for a worker; "" leaves that to the [Remote].
+	// Queue is the queue in which it waits for a worker; "" leaves that to the [Remote].
 	Queue string
-	// IsChild is true where another run waits for it: it must find a worker although all are at
-	// runs that wait so.
+	// IsChild is true if another run waits for it: it must find a worker even if all workers are busy with such
+	// waiting runs.
 	IsChild bool
 }
 
-// TestParts are what the program passes for tests of flows: the same for the command line and a server. The functions
-// are safe for concurrent use.
+// TestParts are the program's dependencies for tests of flows: the same for the command line and a server. The
+// functions are safe for concurrent use.
 type TestParts struct {
-	// Loader returns what reads test files, with problems in a language.
+	// Loader returns a loader of test files, with problems in a language.
 	Loader func(language string) (*suite.Loader, []Note, error)
-	// Options returns what tests run with, with results in a language. Its caller may change it.
+	// Options returns the options for running tests, with results in a language. Its caller may change it.
 	Options func(language string) *flowtest.Options
-	// Files are where the command line keeps runs.
+	// Files are the files in which the command line keeps runs.
 	Files compare.Files
 }

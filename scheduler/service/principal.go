@@ -10,15 +10,14 @@ import (
 // sees every run and reaches every memory. A server makes one for each request, from its
 // token; it is a plain value.
 type Principal struct {
-	// User is whose runs are started: run.user in templates, and the label owner. ""
-	// is no particular user.
+	// User owns the started runs: run.user in templates, and the label owner. "" is no particular user.
 	User string
-	// Bound is true where the user must not reach what belongs to others: their runs are
-	// not found, and their memory is refused, in runs that go on later too.
+	// Bound is true if the user must not access other users' data: their runs are not found, and their memory is
+	// refused, also in runs that continue later.
 	Bound bool
 }
 
-// checkUser returns an error of kind Invalid where the name of the user cannot be one.
+// checkUser returns an error of kind Invalid if the user's name is not allowed.
 func (p Principal) checkUser() error {
 	if p.Bound && p.User == "" {
 		return calls.Errorf(calls.Invalid, "a bound principal needs a user")
@@ -38,14 +37,13 @@ func (p Principal) CanSee(run *journal.RunInfo) bool {
 	return !p.Bound || isOwner
 }
 
-// resumedOwner returns whose run it is that goes on: that of the user who started it, bound
-// as it was, whoever goes on with it.
+// resumedOwner returns the owner of a resumed run: the user who started it, bound as then, even if another user
+// resumes it.
 func (p Principal) resumedOwner(labels map[string]string, wasBound bool) scheduler.Owner {
 	return scheduler.Owner{User: labels[journal.LabelOwner], Bound: wasBound || p.Bound}
 }
 
-// ownRuns narrows labels that runs must have to those of the principal's own runs. ok is
-// false where that leaves none.
+// ownRuns narrows the labels that runs must have to the principal's own runs. ok is false if that leaves none.
 func (p Principal) ownRuns(labels map[string]string) (own map[string]string, ok bool) {
 	if !p.Bound {
 		return labels, true
@@ -63,8 +61,8 @@ func (p Principal) ownRuns(labels map[string]string) (own map[string]string, ok 
 	return own, true
 }
 
-// memoryOf returns the user whose memory a single call works in. The error is of kind
-// Invalid where that is another user's.
+// memoryOf returns the user whose memory a single call works in. The error is of kind Invalid if that is another
+// user's.
 func (p Principal) memoryOf(user string) (string, error) {
 	if !p.Bound || user == p.User {
 		return user, nil

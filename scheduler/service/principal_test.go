@@ -123,8 +123,7 @@ func TestRunsOfOthers(t *testing.T) {
 	}
 }
 
-// A bound user's memory is a wall: for new runs, for runs that go on, whoever goes on with
-// them, and for single calls.
+// A bound user only has that user's memory: in new runs, in runs that anyone resumes, and in single calls.
 func TestMemoryOfOthers(t *testing.T) {
 	s := newService()
 	defer s.Close()
@@ -266,8 +265,9 @@ func TestFilesOfBoundCalls(t *testing.T) {
 	}
 }
 
-// TestEveryCallOfBoundTokens: a bound principal uses a call outside of flows only where the call says that it is contained, or the
-// settings list it: built-in calls, tools of MCP servers and calls of plugins, by themselves and through an agent.
+// TestEveryCallOfBoundTokens: a bound principal uses a call outside of flows only if the call says that it is
+// contained, or the settings list it: built-in calls, tools of MCP servers and calls of plugins, by themselves and
+// through an agent.
 func TestEveryCallOfBoundTokens(t *testing.T) {
 	contained := strings.Fields("agent chat choice context facts in-chat input memory-recent memory-retrieve memory-save memory-snapshot slot summary template")
 	var used []string

@@ -16,8 +16,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Prompts are the prompts of one step of a run. [Service.Prompts] makes them for its caller.
-// Their JSON is what `runs show --prompt --json` prints.
+// Prompts are the prompts of one step of a run. [Service.Prompts] makes them for its caller. `runs show --prompt
+// --json` prints them as JSON.
 type Prompts struct {
 	Step         *journal.StepState     `json:"-"`
 	Explanations []*explain.Explanation `json:"prompts"`
@@ -45,8 +45,7 @@ func (p *Prompts) mapExplanations(change func(*explain.Explanation) *explain.Exp
 // ErrNoPrompt is the error of a run without a prompt to explain.
 var ErrNoPrompt = wording.Errorf("no step of the run built a prompt")
 
-// recordedRun is a run with the journal that has it; the journal is nil where the run is
-// in none.
+// recordedRun is a run with the journal that has it; the journal is nil if the run is in none.
 type recordedRun struct {
 	journal journal.Journal
 	id      string
@@ -87,7 +86,7 @@ func PromptStep(f *flow.Flow) *flow.Step {
 }
 
 // MadePrompt returns the messages that a step has sent to a model, or would have sent if the run had not stopped
-// there: those of its longest request, oldest first. There are none if it asked nothing.
+// there: the messages of its longest request, oldest first. There are none if it asked nothing.
 func MadePrompt(state *journal.RunState, step string) []value.Value {
 	got := state.Step(step)
 	if got == nil {
@@ -105,10 +104,9 @@ func MadePrompt(state *journal.RunState, step string) []value.Value {
 	return list.List()
 }
 
-// childOf returns the run of its own that a step is in, and the step's path there; "" where it is
-// in this one.
+// childOf returns the child run that a step is in, and the step's path there; "" if it is in this run.
 func (r recordedRun) childOf(step string) (child, inner string) {
-	if journal.IsPseudoStep(step) { // what fills the parameters of the step is in this run
+	if journal.IsPseudoStep(step) { // the call that fills the parameters of the step is in this run
 		return "", ""
 	}
 	for outer := journal.OuterPath(step); outer != ""; outer = journal.OuterPath(outer) {
@@ -151,8 +149,7 @@ func haveSameSession(a, b *journal.RunInfo) bool {
 	return a.Labels[journal.LabelOwner] == b.Labels[journal.LabelOwner] && a.Labels[journal.LabelSession] == b.Labels[journal.LabelSession]
 }
 
-// runBefore returns the last run of the same flow, user and session; nil where there is
-// none that can be read.
+// runBefore returns the last run of the same flow, user and session; nil if there is none that can be read.
 func (r recordedRun) runBefore(ctx context.Context) (id string, state *journal.RunState) {
 	if r.journal == nil {
 		return "", nil

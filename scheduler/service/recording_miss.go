@@ -17,8 +17,8 @@ type differing interface {
 	FirstDifference() (step, pointer string, offset int)
 }
 
-// ExplainMiss returns where the first piece comes from that differs from the recording, for a run that failed because a request to a
-// model was not recorded; ok is false for other errors.
+// ExplainMiss returns the origin of the first piece that differs from the recording, for a run that failed because
+// a request to a model was not recorded; ok is false for other errors.
 func (s *Session) ExplainMiss(ctx context.Context, err error) (note Note, ok bool) {
 	var miss differing
 	if !errors.As(err, &miss) {

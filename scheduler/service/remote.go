@@ -61,7 +61,7 @@ func (s *Service) makeRemote(ctx context.Context, session *Session, name string)
 	return err
 }
 
-// OnHint lets f hear of what holds a run of other machines up, while its events are taken.
+// OnHint calls f with the reason why a run of other machines is delayed, while its events are read.
 func (s *Session) OnHint(f func(wording.Text)) { s.hint = f }
 
 // Detached begins or goes on with a run of other machines, as the methods with events do, and
@@ -95,7 +95,7 @@ func (s *Session) continueRemote(ctx context.Context, with scheduler.Resumption)
 	}
 }
 
-// TellRemote tells the other machines what the run goes on with.
+// TellRemote sends the other machines the data with which the run continues.
 func (s *Session) TellRemote(ctx context.Context, with scheduler.Resumption) error {
 	if with.Flow != nil {
 		if s.State.State == journal.RunWaiting || s.State.State == journal.RunRunning {
@@ -128,8 +128,8 @@ const (
 	lastEventTimeout = 2 * time.Second
 )
 
-// followRemote yields the events of the run after those of the state, from whichever machine,
-// until it ends or waits. The last error is as with a run of this process.
+// followRemote yields the events of the run after those of the state, from any machine, until it ends or waits.
+// The last error is as for a run of this process.
 func (s *Session) followRemote(parent context.Context, yield func(*journal.Event, error) bool) {
 	if s.isDetached {
 		return

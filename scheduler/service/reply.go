@@ -32,19 +32,19 @@ type ReplyRequest struct {
 	Text string
 	// Step and Pointer are the place that the user was asked for; "" is the first that the run waits for.
 	Step, Pointer string
-	// Seen is the seq of the last event when the user was asked; 0 is that of now.
+	// Seen is the seq of the last event when the user was asked; 0 is the current last event.
 	Seen int64
 	// Wait is how long the run may wait for a slot.
 	Wait time.Duration
 }
 
-// Reply is what becomes of a message of the user. [Service.Reply] returns it; it is only data.
+// Reply is the outcome of a user's message. [Service.Reply] returns it; it is only data.
 type Reply struct {
-	// State is running where the run goes on with the message, waiting where the user is asked again, and cancelled.
+	// State is running if the run continues with the message, waiting if the user is asked again, or cancelled.
 	State journal.RunStatus
-	// Text is what the user is told where the run does not go on.
+	// Text is the text for the user if the run does not continue.
 	Text string
-	// Waiting is what the run waits for where the user is asked again.
+	// Waiting has the waiting steps if the user is asked again.
 	Waiting []journal.WaitingFor
 	// After is the last event of the run before it goes on.
 	After int64
@@ -63,10 +63,11 @@ func (e *NotWaitingError) Text() wording.Text {
 	return wording.Say("the run does not wait: it is %s", wording.Of(string(e.State)))
 }
 
-// Reply answers a run that waits, or that failed while it read such a message, with a message of the user, for every door that people write to: a word of
-// [Parts] CancelWords cancels the run; a value of the place asked for is taken; another message is read with the model as the
-// run goes on; what no one can read makes the same question again. The error is a [*NotWaitingError] where the run
-// went on or ended meanwhile.
+// Reply answers a run that waits, or that failed while it read such a message, with a message of the user, for
+// every interface through which people write: a word of [Parts] CancelWords cancels the run; a value for the
+// requested place is used; the model reads another message when the run continues; a message that cannot be read
+// repeats the question. For example, "7" answers a question for a number directly, "next Friday" may need the
+// model. The error is a [*NotWaitingError] if the run continued or ended meanwhile.
 func (s *Service) Reply(ctx context.Context, p Principal, runs Runner, r ReplyRequest) (*Reply, error) {
 	details, _, err := s.ShowRun(ctx, p, r.Run)
 	if err != nil {
@@ -115,7 +116,8 @@ func (s *Service) askAgain(ctx context.Context, p Principal, runs Runner, r Repl
 	return &Reply{State: journal.RunWaiting, Text: s.QuestionOf(details, *w), Waiting: details.State.Waiting, IsLate: !w.Unread}, nil
 }
 
-// askedStep returns the step of a name that waits, or the first one; nil where none does, or none that can be asked for.
+// askedStep returns the step of a name that waits, or the first one; nil if none waits, or none that can be asked
+// for.
 func (r *RunDetails) askedStep(step string) *journal.WaitingFor {
 	i := slices.IndexFunc(r.State.Waiting, func(w journal.WaitingFor) bool { return step == "" || w.Step == step })
 	if i < 0 || len(r.State.Waiting[i].Pointers()) == 0 {
@@ -141,7 +143,7 @@ func (s *Service) IsCancelWord(text string) bool {
 	return slices.ContainsFunc(s.parts.CancelWords, func(word string) bool { return strings.EqualFold(word, text) })
 }
 
-// QuestionOf returns the words in which a person is asked for what a step of a run waits for first.
+// QuestionOf returns the question to a person for the first value that a step of a run waits for.
 func (s *Service) QuestionOf(details *RunDetails, w journal.WaitingFor) string {
 	words, place := s.wordingOf(details), w.AskedPlace()
 	return s.addWaysOut(words, aboutItem(words, w, askFor(words, w, place)), w, place)
@@ -226,7 +228,7 @@ type FormRequest struct {
 
 // FormReply is the outcome of the fields of a form. [Service.AnswerForm] returns it; it is only data.
 type FormReply struct {
-	// Reply has the state waiting where the run does not go on: no field fits.
+	// Reply has the state waiting if the run does not continue because no field fits.
 	Reply
 	// Refused are the fields that do not fit, and those whose words are no value before the run has read them, for example "why?". The
 	// others are kept.
@@ -248,8 +250,9 @@ func (r RefusedField) HoldsFor(w journal.WaitingFor) bool {
 	return r.Step == w.Step && (!r.isLeftToRun || slices.ContainsFunc(w.FormFields(), isAsked))
 }
 
-// AnswerForm answers a run that waits with the fields of a form: each text is read as a message of [Service.Reply] is, in its place.
-// Fields that fit are kept, whatever the others are. The error is a [*NotWaitingError] where the run went on or ended meanwhile.
+// AnswerForm answers a run that waits with the fields of a form: each text is read like a message of
+// [Service.Reply], for its place. Fields that fit are kept even if others do not. The error is a
+// [*NotWaitingError] if the run continued or ended meanwhile.
 func (s *Service) AnswerForm(ctx context.Context, p Principal, runs Runner, r FormRequest) (*FormReply, error) {
 	details, _, err := s.ShowRun(ctx, p, r.Run)
 	if err != nil {
@@ -371,7 +374,8 @@ func (f *filledForm) refuse(w journal.WaitingFor, field scheduler.Answer) Refuse
 	return RefusedField{Step: w.Step, Pointer: field.Pointer, Text: f.words.UnfitField(fieldOf(w.Place(field.Pointer)), v)}
 }
 
-// UnfitAnswers returns why values for a run do not fit, a line for each, for the person who gave them; "" where all do.
+// UnfitAnswers returns why values for a run do not fit, a line for each, for the person who gave them; "" if all
+// do.
 func (s *Service) UnfitAnswers(details *RunDetails, answers []scheduler.Answer) string {
 	form := &filledForm{details: details, words: s.wordingOf(details)}
 	var lines []string
@@ -384,19 +388,20 @@ func (s *Service) UnfitAnswers(details *RunDetails, answers []scheduler.Answer) 
 	return strings.Join(lines, "\n")
 }
 
-// CancelledText returns what a person is told whose run was cancelled.
+// CancelledText returns the text for a person whose run was cancelled.
 func (s *Service) CancelledText(details *RunDetails) string { return s.wordingOf(details).Cancelled() }
 
-// FailedText returns the words for a person whose run has failed with an error of a kind, in a language; "" is that of the settings. run is
-// "" for none.
+// FailedText returns the words for a person whose run has failed with an error of a kind, in a language; "" is the
+// settings' language. run is "" for none.
 func (s *Service) FailedText(language string, kind calls.Kind, run string) string {
 	return s.wordingIn(language).Failed(kind, run)
 }
 
-// UnansweredText returns the words in place of an answer that a model did not write, in a language; "" is that of the settings.
+// UnansweredText returns the words in place of an answer that a model did not write, in a language; "" is the
+// settings' language.
 func (s *Service) UnansweredText(language string) string { return s.wordingIn(language).Unanswered() }
 
-// FailureOf returns the error of a run as the person reads it for whom it ran: its kind, and what they are told.
+// FailureOf returns the error of a run in the form for its user: its kind, and a text.
 func (s *Service) FailureOf(details *RunDetails) journal.ErrorInfo {
 	if details.State.Error == nil {
 		return journal.ErrorInfo{}
@@ -405,8 +410,9 @@ func (s *Service) FailureOf(details *RunDetails) journal.ErrorInfo {
 	return journal.ErrorInfo{Kind: kind, Message: s.wordingOf(details).Failed(kind, details.Info.ID)}
 }
 
-// ReadableOutputs returns the outputs of a run as the person reads them for whom it ran. A flow that names no outputs gives those of all steps: of
-// one that failed, and that the flow went on after, only the kind of its error and what people are told are left.
+// ReadableOutputs returns the outputs of a run in the form for its user. A flow that names no outputs has the
+// outputs of all steps: for a failed step after which the flow continued, only the kind of its error and the text
+// for users are left.
 func (s *Service) ReadableOutputs(f *flow.Flow, run string, outputs value.Value) value.Value {
 	if f == nil || f.Outputs != nil || outputs.Kind() != value.Object {
 		return outputs
@@ -466,7 +472,7 @@ func (s *Service) wordingOf(details *RunDetails) ask.Wording {
 	return s.wordingIn(language)
 }
 
-// wordingIn returns the words of a language; "" is that of the settings.
+// wordingIn returns the words of a language; "" is the settings' language.
 func (s *Service) wordingIn(language string) ask.Wording {
 	var files fs.FS
 	if s.parts.Languages != nil {
@@ -482,10 +488,10 @@ type Words struct {
 	service *Service
 }
 
-// Words returns those of a language; "" is that of the settings.
+// Words returns the words of a language; "" is the settings' language.
 func (s *Service) Words(language string) Words { return Words{s.wordingIn(language), s} }
 
-// Words returns those of the run's flow.
+// Words returns the words in the language of the run's flow.
 func (s *Session) Words() Words {
 	return s.service.Words(cmp.Or(s.Flow.Language, s.executor.Language))
 }
@@ -510,7 +516,7 @@ func (w Words) QuestionAfter(of journal.WaitingFor, pointer, line string, misses
 	return w.service.addWaysOut(w.words, aboutItem(w.words, of, question), of, place)
 }
 
-// Label returns what people call a place.
+// Label returns the label of a place.
 func (w Words) Label(of journal.WaitingFor, pointer string) string {
 	return w.words.Label(fieldOf(of.Place(pointer)))
 }
@@ -520,7 +526,7 @@ func (w Words) IsCancel(of journal.WaitingFor, pointer, text string) bool {
 	return w.service.isCancel(of.Place(pointer), text)
 }
 
-// Cancelled returns what is said to a person who has cancelled the run.
+// Cancelled returns the text for a person who has cancelled the run.
 func (w Words) Cancelled() string { return w.words.Cancelled() }
 
 // Cancel cancels the run of the session, which waits.

@@ -20,10 +20,10 @@ import (
 // it does not change.
 type MissingError struct{ Reasons []error }
 
-// Error lists what is missing.
+// Error lists the missing parts.
 func (e *MissingError) Error() string { return e.In("en") }
 
-// In returns what [MissingError.Error] does, in a language.
+// In is [MissingError.Error] in a language.
 func (e *MissingError) In(language string) string {
 	texts := make([]string, len(e.Reasons))
 	for i, reason := range e.Reasons {
@@ -32,7 +32,7 @@ func (e *MissingError) In(language string) string {
 	return strings.Join(texts, "; ")
 }
 
-// missingError returns the reasons as an error; nil where there are none.
+// missingError returns the reasons as an error; nil if there are none.
 func missingError(reasons []error) error {
 	if len(reasons) == 0 {
 		return nil
@@ -40,8 +40,8 @@ func missingError(reasons []error) error {
 	return &MissingError{reasons}
 }
 
-// CheckMachine returns a *[MissingError] where this machine lacks what the run of a session
-// needs beside what preparing it has found. What its child runs need is for their machines.
+// CheckMachine returns a *[MissingError] if this machine lacks something that the run of a session needs and that
+// preparing it has not checked. The needs of its child runs are for their machines.
 func (s *Session) CheckMachine() error {
 	var missing []error
 	if older := s.olderHere(); older != nil {
@@ -62,8 +62,8 @@ func (s *Session) missingParts() []error {
 	return append(missingSecrets(f, s.executor.Secrets), missingFiles(f)...)
 }
 
-// CheckWorker returns a *[MissingError] where this machine, as a worker, lacks what a flow needs. What
-// its child runs need is for their machines.
+// CheckWorker returns a *[MissingError] if this machine, as a worker, lacks something that a flow needs. The needs
+// of its child runs are for their machines.
 func (s *Service) CheckWorker(f *flow.Flow) error {
 	e, _, err := s.parts.Executor(f, ExecutorOptions{})
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Service) CheckWorker(f *flow.Flow) error {
 	return missingError(append(missing, missingFiles(f)...))
 }
 
-// QueueOfFile returns the queue that a flow names whose runs a worker carries out; "" for none, also
-// where the file cannot be read.
+// QueueOfFile returns the queue that a flow names whose runs a worker carries out; "" for none, also if the file
+// cannot be read.
 func (s *Service) QueueOfFile(file string) string {
 	loader, _, err := s.parts.Loader(Surroundings{})
 	if err != nil {
@@ -92,8 +92,8 @@ func queueOf(f *flow.Flow) string {
 	return f.Queue
 }
 
-// QueueOfRun returns the queue that a run of other machines waits in for a worker; "" for the usual
-// one, also where its flow cannot be read.
+// QueueOfRun returns the queue that a run of other machines waits in for a worker; "" for the usual one, also if
+// its flow cannot be read.
 func (s *Service) QueueOfRun(ctx context.Context, info *journal.RunInfo) (string, error) {
 	if parent := info.Labels[journal.LabelChildOf]; parent != "" {
 		return s.queueOfChild(ctx, parent, info.ID)
@@ -135,8 +135,8 @@ func (s *Service) QueuesOfChildren(ctx context.Context, parent string) (map[stri
 	return queues, nil
 }
 
-// AsMissing returns an error of preparing a run as a *[MissingError], unless the journal is at
-// fault or there is no such run.
+// AsMissing returns an error of preparing a run as a *[MissingError], unless the journal failed or the run does
+// not exist.
 func AsMissing(err error) error {
 	var unavailable *UnavailableError
 	var missing *MissingError
@@ -198,8 +198,8 @@ func (s *Session) olderHere() error {
 	return nil
 }
 
-// olderProgram returns an error where the program here is older than the one that began a
-// run, or went on with it. Versions that are not numbers cannot be compared.
+// olderProgram returns an error if this program is older than the one that began or continued a run. Versions that
+// are not numbers cannot be compared.
 func olderProgram(here, began string) error {
 	a, okA := parseVersion(here)
 	b, okB := parseVersion(began)

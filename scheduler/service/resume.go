@@ -14,22 +14,21 @@ import (
 type ResumeRequest struct {
 	// Run is its id.
 	Run string
-	// Flow is an edited flow; nil is that of the journal.
+	// Flow is an edited flow; nil is the journal's flow.
 	Flow *flow.Flow
 	// Now is the fixed time of the run's clock; zero is the clock of the machine.
 	Now time.Time
 	// Strict makes the run strict, as [StartRequest] Strict does; one that began so stays it.
 	Strict bool
-	// OnWorker is true where this machine carries the run out for other ones.
+	// OnWorker is true if this machine carries the run out for others.
 	OnWorker bool
 	// Drain is [scheduler.StepExecutor] Drain.
 	Drain <-chan struct{}
 }
 
-// ReopenSession prepares a run of the journal to go on as it began: in the language and with
-// the provider that it began with, for the user who started it, and in that user's memory
-// alone where that was so. [Session.Continue] goes on with it. A run that the principal does
-// not see is an error of kind NotFound.
+// ReopenSession prepares a run of the journal to continue as it began: in the same language and with the same
+// provider, for the user who started it, and if it was bound, in that user's memory alone. [Session.Continue]
+// continues it. A run that the principal does not see is an error of kind NotFound.
 func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeRequest) (*Session, []Note, error) {
 	j, header, began, err := s.begunRun(ctx, p, r.Run)
 	if err != nil {
@@ -132,7 +131,7 @@ func (s *Service) LoadEdited(ctx context.Context, p Principal, run, file string)
 	return f, problems, notes, nil
 }
 
-// begunRun returns the journal, and what a run of it began with that the principal sees.
+// begunRun returns the journal, and the header and options of a run in it that the principal may see.
 func (s *Service) begunRun(ctx context.Context, p Principal, run string) (journal.Journal, *journal.RunHeader, runOptions, error) {
 	j, _, err := s.visibleRun(ctx, p, run)
 	if err != nil {

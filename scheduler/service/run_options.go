@@ -15,7 +15,7 @@ type runOptions struct {
 	Mode     string `json:"mode,omitempty"`
 	Seed     int64  `json:"seed"`
 	Language string `json:"language"`
-	// Dir is the folder of the project, where relative paths of plugins start.
+	// Dir is the folder of the project, from which relative paths of plugins start.
 	Dir string `json:"dir,omitempty"`
 	// Bound is [Principal] Bound of who began it.
 	Bound bool `json:"bound,omitempty"`
@@ -25,13 +25,13 @@ type runOptions struct {
 	Until string `json:"until,omitempty"`
 	// Address is the server that distributes the run, for example temporal://HOST:PORT; "" if this store's processes carry it out.
 	Address string `json:"address,omitempty"`
-	// MaxTokens and Models are those of a run that another one waits for: see MaxTokens and LLM of
+	// MaxTokens and Models are set for a run that another one waits for: see MaxTokens and LLM of
 	// [scheduler.StepExecutor].
 	MaxTokens int      `json:"max_tokens,omitempty"`
 	Models    []string `json:"models,omitempty"`
 }
 
-// optionsOf returns what a run began with.
+// optionsOf returns the options with which a run began.
 func optionsOf(h *journal.RunHeader) (options runOptions, err error) {
 	if err := value.Decode(h.Options, &options); err != nil {
 		return options, markUnavailable(wording.Errorf("the options of the run %s: %w", h.ID, err))
@@ -39,8 +39,7 @@ func optionsOf(h *journal.RunHeader) (options runOptions, err error) {
 	return options, nil
 }
 
-// projectDir returns the folder of the project, absolute; "" where the working directory
-// was removed.
+// projectDir returns the folder of the project, absolute; "" if the working directory was removed.
 func (s *Service) projectDir() string {
 	dir, err := filepath.Abs(s.parts.Dir)
 	if err != nil {
@@ -49,8 +48,8 @@ func (s *Service) projectDir() string {
 	return dir
 }
 
-// localDir returns the folder of the project of a run that began in dir: that folder where
-// it is still there, else the one of this process, as on another machine.
+// localDir returns the folder of the project of a run that began in dir: that folder if it still exists, else this
+// process's, for example on another machine.
 func (s *Service) localDir(dir string) string {
 	if s.parts.Rooted {
 		return s.projectDir()

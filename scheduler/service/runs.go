@@ -19,8 +19,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Runs yields the runs of the journal that the principal sees, the newest first. Where there
-// is no journal there are none.
+// Runs yields the runs of the journal that the principal sees, the newest first. Without a journal there are none.
 func (s *Service) Runs(ctx context.Context, p Principal, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
 	return func(yield func(*journal.RunInfo, error) bool) {
 		labels, ok := p.ownRuns(filter.Labels)
@@ -79,8 +78,7 @@ func (s *Service) FindRun(ctx context.Context, p Principal, name string) (string
 	return "", calls.Errorf(calls.NotFound, "the journal has no run %q", name).WithHint("%s", hint)
 }
 
-// nearestRun returns the run whose id, or the beginning or the end of it, is most like name;
-// "" where none is near.
+// nearestRun returns the run whose id, or the beginning or the end of it, is most like name; "" if none is near.
 func nearestRun(name string, ids []string) string {
 	whole := map[string]string{}
 	var words []string
@@ -126,15 +124,15 @@ func (s *Service) visibleRun(ctx context.Context, p Principal, id string) (journ
 	return j, info, markUnavailable(err)
 }
 
-// Totals are what a run used until now. [Service.Totals] makes them for its caller.
+// Totals is a run's usage until now. [Service.Totals] makes them for its caller.
 type Totals struct {
 	Usage llm.Usage
 	// Duration is the time between its beginning and its last event.
 	Duration time.Duration
 }
 
-// Totals returns what a run used. That of a run whose last event does not tell, as it is under way,
-// cancelled or its process died, is counted from its steps.
+// Totals returns a run's usage. If its last event does not have it, because the run is under way, was cancelled or
+// its process died, it is counted from the steps.
 func (s *Service) Totals(ctx context.Context, info *journal.RunInfo) (*Totals, error) {
 	t := &Totals{Duration: info.UpdatedAt.Sub(info.StartedAt)}
 	j, err := s.openJournal(ctx, false)
@@ -161,17 +159,17 @@ func (s *Service) Totals(ctx context.Context, info *journal.RunInfo) (*Totals, e
 // RunDetails are a run with all its steps. [Service.ShowRun] makes them for its caller.
 type RunDetails struct {
 	Info *journal.RunInfo
-	// State has what waits in the order of the flow.
+	// State has the waiting steps in the order of the flow.
 	State *journal.RunState
-	// Flow is nil where it cannot be read any more, and Unreadable is the reason.
+	// Flow is nil if it cannot be read any more, and Unreadable is the reason.
 	Flow       *flow.Flow
 	Unreadable error
 
-	earlier []explain.EarlierFlow // what Flow was before it was edited
+	earlier []explain.EarlierFlow // the versions of Flow before it was edited
 	options runOptions
 }
 
-// RemoteAddress returns the server that distributes the run, as whoever began it reaches it; "" if that is not known.
+// RemoteAddress returns the server that distributes the run, as its starter reaches it; "" if not known.
 func (d *RunDetails) RemoteAddress() string { return d.options.Address }
 
 // ShowRun returns a run with all its steps, those too that have not begun. It needs no
@@ -274,7 +272,7 @@ func (s *Service) Follow(ctx context.Context, p Principal, id string, after int6
 	return s.eventsOf(ctx, p, id, func(j journal.Journal) iter.Seq2[*journal.Event, error] { return j.Follow(ctx, id, after) })
 }
 
-// eventsOf yields what read reads of a run that the principal sees.
+// eventsOf yields the events that read returns for a run that the principal may see.
 func (s *Service) eventsOf(ctx context.Context, p Principal, id string, read func(journal.Journal) iter.Seq2[*journal.Event, error]) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		j, _, err := s.visibleRun(ctx, p, id)
@@ -348,7 +346,7 @@ func (s *Service) WaitsFor(ctx context.Context, p Principal, info *journal.RunIn
 	return asked, nil
 }
 
-// recordedWaits returns what a run waits for, as its journal has it.
+// recordedWaits returns the waiting steps of a run by its journal.
 func (s *Service) recordedWaits(ctx context.Context, p Principal, info *journal.RunInfo) ([]journal.WaitingFor, error) {
 	for event, err := range s.Events(ctx, p, info.ID, info.LastSeq) {
 		if err != nil {

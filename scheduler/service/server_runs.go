@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// What of a server begins runs: the values of the label [journal.LabelOrigin].
+// The parts of a server that begin runs: the values of the label [journal.LabelOrigin].
 const (
 	StartedByAPI     = "api"
 	StartedByOpenAI  = "openai"
@@ -27,7 +27,7 @@ func IsServerRun(info *journal.RunInfo) bool {
 // NewRunID returns the id of a new run.
 func NewRunID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// ResumeWith is what a run goes on with: nothing, answers, or an edited flow.
+// ResumeWith is the data with which a run continues: nothing, answers, or an edited flow.
 type ResumeWith struct {
 	Answers []scheduler.Answer
 	Flow    *flow.Flow
@@ -35,5 +35,5 @@ type ResumeWith struct {
 	Wait time.Duration
 }
 
-// SlotWait is how long a request waits for a slot for its run, where it waits.
+// SlotWait limits how long a request waits for a slot for its run, if it waits.
 const SlotWait = 10 * time.Second

@@ -3,10 +3,9 @@
 // memory kept. It knows no flags, prints nothing and speaks no HTTP: notes and warnings are
 // returned, and the program passes it everything that has a backend ([Parts]).
 //
-// [Service.Load] reads a flow, [Service.NewSession] makes a [Session] of it, whose events its
-// caller takes one by one; [Speech] makes the text for a user of them. What belongs to a user
-// is asked for by a [Principal]: one that is bound finds the runs of others as little as runs
-// that do not exist.
+// [Service.Load] reads a flow, [Service.NewSession] makes a [Session] of it, whose events its caller takes one by
+// one; [Speech] turns them into the text for a user. A [Principal] accesses a user's data: for a bound one, for
+// example, other users' runs do not exist.
 package service
 
 import (
@@ -28,7 +27,7 @@ type Service struct {
 	viewed   viewedFlows
 	previews chan struct{} // a slot for each preview that is being made
 
-	mu       sync.Mutex      // guards what follows
+	mu       sync.Mutex      // guards the fields below
 	recorder journal.Journal // nil until it is needed
 	memories *memory.Lazy
 }
@@ -40,7 +39,7 @@ var ErrNoJournal = wording.Errorf("there is no journal")
 // request is not at fault. A [Service] makes it; it does not change.
 type UnavailableError struct{ Err error }
 
-// Error is that of the store.
+// Error returns the store's error.
 func (e *UnavailableError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error of the store.
@@ -68,8 +67,7 @@ func (s *Service) lazyMemory(options MemoryOptions) *memory.Lazy {
 	})
 }
 
-// Close closes the journal and the memory, where they were opened. Sessions must have
-// ended.
+// Close closes the journal and the memory, if they were opened. Sessions must have ended.
 func (s *Service) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +99,7 @@ func (s *Service) openJournal(ctx context.Context, create bool) (journal.Journal
 	return j, nil
 }
 
-// openRemote returns what carries the runs with a label out.
+// openRemote returns the remote runner for runs with a label.
 func (s *Service) openRemote(ctx context.Context, name string) (Remote, error) {
 	if s.parts.Remote == nil {
 		return nil, calls.Errorf(calls.Invalid, "the run is carried out on %s, which this program does not reach", name)
@@ -113,7 +111,7 @@ func (s *Service) openRemote(ctx context.Context, name string) (Remote, error) {
 	return remote, nil
 }
 
-// SubscribeToRun is [journal.EventReader] Subscribe; without notice where the journal cannot be opened.
+// SubscribeToRun is [journal.EventReader] Subscribe; without notice if the journal cannot be opened.
 func (s *Service) SubscribeToRun(ctx context.Context, run string) (noticed <-chan struct{}, stop func()) {
 	j, err := s.openJournal(ctx, false)
 	if err != nil {
@@ -122,13 +120,13 @@ func (s *Service) SubscribeToRun(ctx context.Context, run string) (noticed <-cha
 	return j.Subscribe(run)
 }
 
-// Ready returns an error where runs cannot be recorded.
+// Ready returns an error if runs cannot be recorded.
 func (s *Service) Ready(ctx context.Context) error {
 	_, err := s.StoreID(ctx)
 	return err
 }
 
-// CheckWritable returns an error where no run could be recorded now, for example because the disk is full.
+// CheckWritable returns an error if no run could be recorded now, for example because the disk is full.
 func (s *Service) CheckWritable(ctx context.Context) error {
 	j, err := s.openJournal(ctx, true)
 	if err != nil {

@@ -118,7 +118,7 @@ outputs: {reply: "{{ answer.text }}"}
 	}
 }
 
-// runOnce runs a flow and returns what it says to the user; the record must agree.
+// runOnce runs a flow and returns its text for the user; the record must agree.
 func runOnce(ctx context.Context, s *service.Service, file, question string) (string, error) {
 	f, problems, _, err := s.Load(file)
 	if err != nil || f == nil {
@@ -150,7 +150,7 @@ func runOnce(ctx context.Context, s *service.Service, file, question string) (st
 	return said, err
 }
 
-// What is wrong with the inputs names the flags that give them.
+// Errors of the inputs name the flags that give them.
 func TestMissingInputs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "two.yaml")
 	text := "inputs: {type: object, required: [question, city], properties: {question: {type: string}, city: {type: string}}}\n" +
@@ -178,7 +178,7 @@ func TestMissingInputs(t *testing.T) {
 	}
 }
 
-// A run that is looked up where there is no journal yet does not exist.
+// Looking up a run without a journal reports that the run does not exist.
 func TestLookUpRunWithoutJournal(t *testing.T) {
 	s := newServiceOf(nil, func(context.Context, bool) (journal.Journal, error) { return nil, service.ErrNoJournal })
 	if info, err := s.LookUpRun(t.Context(), service.Principal{}, "r"); info != nil || err != nil {

@@ -18,28 +18,28 @@ import (
 // takes the events; any number of sessions may run at once.
 type Session struct {
 	Flow *flow.Flow
-	// State is what the events so far add up to.
+	// State is the run's state after the events so far.
 	State *journal.RunState
-	// ID is that of the run; "" before its first event.
+	// ID is the run's; "" before its first event.
 	ID string
-	// StartedBy is what began the run: its label [journal.LabelOrigin], or "".
+	// StartedBy is the source of the run: its label [journal.LabelOrigin], or "".
 	StartedBy string
-	// Ephemeral is true where the record of the run is gone with the session.
+	// Ephemeral is true if the record of the run is deleted with the session.
 	Ephemeral bool
 
 	service  *Service
 	executor *scheduler.StepExecutor
 	begin    iter.Seq2[*journal.Event, error] // nil for a run that goes on
-	memories *memory.Lazy                     // of this session alone; nil: those of the service
+	memories *memory.Lazy                     // of this session alone; nil: the service's
 	program  string                           // the version that began the run; "" for a new one
-	remote   Remote                           // what carries the run out on other machines; nil: this process
+	remote   Remote                           // the remote runner of the run; nil: this process
 	store    string                           // the id of the journal, for remote
-	queue    string                           // where it waits for a worker, for remote; "": where its flow says
+	queue    string                           // in which it waits for a worker, for remote; "": the flow's queue
 	isChild  bool                             // a run of remote waits for it
 	// isReopened is true for a run of the journal that goes on.
 	isReopened bool
-	hint       func(wording.Text) // hears of what holds a run of remote up; may be nil
-	// isDetached is true where the events of a run of remote are not taken.
+	hint       func(wording.Text) // gets the reason why a run of remote is delayed; may be nil
+	// isDetached is true if the events of a run of remote are not read.
 	isDetached bool
 }
 
@@ -60,8 +60,8 @@ func (s *Service) ToldSession(info *journal.RunInfo) *Session {
 	return &Session{Flow: &flow.Flow{Name: info.Flow}, State: journal.NewRunState(), ID: info.ID, StartedBy: info.Labels[journal.LabelOrigin], service: s}
 }
 
-// Events begins the run and yields its events. The last error is that of
-// [scheduler.StepExecutor.Run]: a *[scheduler.Waiting] where it waits for values.
+// Events begins the run and yields its events. The last error comes from [scheduler.StepExecutor.Run]: for example
+// a *[scheduler.Waiting] if it waits for values.
 func (s *Session) Events() iter.Seq2[*journal.Event, error] { return s.followEvents(s.begin) }
 
 // Continue goes on with the run, with answers or an edited flow. A run of another machine is
@@ -76,8 +76,8 @@ func (s *Session) Continue(ctx context.Context, with scheduler.Resumption) iter.
 // CanContinue reports whether the run can go on when it has come to wait.
 func (s *Session) CanContinue() bool { return s.executor.Journal != nil }
 
-// Record puts an answer on record as it is understood, before the run goes on. The error is
-// of kind Invalid where it does not fit.
+// Record puts an answer on record as it is understood, before the run continues. The error is of kind Invalid if
+// it does not fit.
 func (s *Session) Record(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
 	taken, err := s.RecordAll(ctx, []scheduler.Answer{answer})
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Session) addRecorded(ctx context.Context) error {
 	return nil
 }
 
-// Waiting returns what the run waits for, in the order of the flow.
+// Waiting returns the waiting steps of the run, in the order of the flow.
 func (s *Session) Waiting() []journal.WaitingFor {
 	return scheduler.InFileOrder(s.Flow, s.State.Waiting)
 }

@@ -9,25 +9,22 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Speech makes one text for the user of the events of a run: that of its to_user steps,
-// one step at a time. The texts of steps that run in parallel do not mix: those of the
-// others are kept until it is their turn. [NewSpeech] makes one for each stretch of a run;
-// it is for one goroutine.
+// Speech turns the events of a run into one text for the user: the text of its to_user steps, one step at a time.
+// The texts of parallel steps do not mix: one step's text is shown, the others' texts are kept until it is their
+// turn. [NewSpeech] makes one for each stretch of a run; it is for one goroutine.
 type Speech struct {
 	queue []string // steps that speak or wait to, in order
 	texts map[string]*strings.Builder
 	ended []string
-	last  byte // the last byte of what was said
-	// heard is what steps said before the run came to wait: when it goes on they say it
-	// again.
+	last  byte // the last byte of the text so far
+	// heard has the text of steps before the run began to wait: when it continues, they produce it again.
 	heard map[string]string
-	// language is that of the flow.
+	// language is the flow's.
 	language string
 }
 
-// NewSpeech returns a Speech that leaves out what the user has heard before: the
-// [Speech.Heard] of the stretch before this one, nil for the first. What it adds by itself is
-// in the language.
+// NewSpeech returns a Speech that leaves out text that the user has already read: the [Speech.Heard] of the
+// stretch before this one, nil for the first. Its own remarks are in the language.
 func NewSpeech(language string, heard map[string]string) *Speech {
 	return &Speech{texts: map[string]*strings.Builder{}, heard: heard, language: language}
 }
@@ -59,7 +56,7 @@ func (s *Speech) Add(e *journal.Event) string {
 	return ""
 }
 
-// Heard returns what steps said before the run came to wait, for [NewSpeech].
+// Heard returns the text of steps before the run began to wait, for [NewSpeech].
 func (s *Speech) Heard() map[string]string { return s.heard }
 
 // IsSpeaking reports whether a step is in the middle of its text.
@@ -70,9 +67,9 @@ func (s *Speech) IsSpeaking() bool {
 // InLine reports whether the text so far ends within a line.
 func (s *Speech) InLine() bool { return s.last != 0 && s.last != '\n' }
 
-// startStep enters a step that speaks to the user. A step around it, a for_each or a
-// sub-flow, has nothing to say then: its output is what those inside said. The text
-// returned is that of steps that the outer one kept waiting.
+// startStep enters a step that speaks to the user. A step around it, a for_each or a sub-flow, then has no text of
+// its own: its output is the text of the steps inside. It returns the text of steps that the outer one kept
+// waiting.
 func (s *Speech) startStep(step string, toUser bool) (said string) {
 	if !toUser {
 		return ""
@@ -98,8 +95,8 @@ func (s *Speech) startStep(step string, toUser bool) (said string) {
 	return said
 }
 
-// sayHead returns what the step at the head of the queue has kept, and what those after
-// it have, as far as it and they have ended.
+// sayHead returns the kept text of the step at the head of the queue, and if it has ended, of the steps after it
+// up to the first that has not ended.
 func (s *Speech) sayHead() (said string) {
 	for len(s.queue) > 0 {
 		said += s.trackLineEnd(s.withoutHeard(s.queue[0], s.texts[s.queue[0]].String()))
@@ -118,7 +115,7 @@ func (s *Speech) dropHead() string {
 	return s.trackLineEnd(s.lineEnd())
 }
 
-// addText takes a piece of a step's text and returns what may be said now.
+// addText adds a piece of a step's text and returns the text that may be shown now.
 func (s *Speech) addText(step, text string) string {
 	b := s.texts[step]
 	if b == nil {
@@ -148,7 +145,7 @@ func (s *Speech) withoutHeard(step, text string) string {
 	return s.texts[step].String() // it says something else now
 }
 
-// voidAttempt forgets the text of a failed attempt; what was said of it is marked.
+// voidAttempt forgets the text of a failed attempt; the part already shown is marked.
 func (s *Speech) voidAttempt(step string) string {
 	b := s.texts[step]
 	if b == nil || b.Len() == 0 {
@@ -162,8 +159,8 @@ func (s *Speech) voidAttempt(step string) string {
 	return s.trackLineEnd(s.lineEnd() + wording.Say("[the answer broke off; it starts over]").In(s.language) + "\n")
 }
 
-// finishStep ends a step and returns what is said because of it: its output where it
-// streamed nothing, and the texts of those that waited.
+// finishStep ends a step and returns the text to show because of it: its output if it streamed nothing, and the
+// texts of waiting steps.
 func (s *Speech) finishStep(step string, output *value.Value) string {
 	b := s.texts[step]
 	if b == nil {
@@ -185,8 +182,8 @@ func (s *Speech) finishStep(step string, output *value.Value) string {
 	return said
 }
 
-// pauseRun returns what is left to say when the run waits for values. Steps that were in
-// the middle of their text start over when it goes on.
+// pauseRun returns the remaining text when the run waits for values. Steps in the middle of their text start over
+// when it continues.
 func (s *Speech) pauseRun() string {
 	if len(s.queue) == 0 {
 		return ""
@@ -201,7 +198,7 @@ func (s *Speech) pauseRun() string {
 	return said
 }
 
-// outputText returns the text of an output, or its JSON where it has none.
+// outputText returns the text of an output, or its JSON if it has none.
 func outputText(output value.Value) string {
 	for _, name := range []string{"text", "prompt"} {
 		v, _ := output.Get(name)
@@ -220,7 +217,7 @@ func (s *Speech) trackLineEnd(text string) string {
 	return text
 }
 
-// lineEnd returns what ends the line that was begun.
+// lineEnd returns the line break that ends an unfinished line, or "".
 func (s *Speech) lineEnd() string {
 	if s.InLine() {
 		return "\n"

@@ -6,8 +6,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// TestSpeechWaits: what was kept is said when the run comes to wait, and what was
-// heard in a session is not said twice.
+// TestSpeechWaits: kept text is shown when the run begins to wait, and text shown in one session is not repeated
+// in the next.
 func TestSpeechWaits(t *testing.T) {
 	s := *NewSpeech("", nil)
 	s.startStep("a", true)

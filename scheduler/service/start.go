@@ -23,10 +23,10 @@ type StartRequest struct {
 	Inputs value.Value
 	// Conversation is the list of messages that the caller sent before the question; null is none.
 	Conversation value.Value
-	// Provider is the name of a model provider, or those of several, as [llm.ParseNames] reads them;
-	// "" is the choice of the flow and the settings.
+	// Provider is the name of a model provider, or of several, as [llm.ParseNames] reads them; "" is the choice of
+	// the flow and the settings.
 	Provider string
-	// Mode is what becomes of cassettes, as the setting llm.mode does; "" is the setting.
+	// Mode replaces the setting llm.mode: whether cassettes are recorded or played; "" is the setting.
 	Mode string
 	// Now is the fixed time of the run's clock; zero is the clock of the machine.
 	Now time.Time
@@ -35,23 +35,21 @@ type StartRequest struct {
 	// Ephemeral leaves no record behind; the memory of the run is empty at the beginning and
 	// gone at the end.
 	Ephemeral bool
-	// Interactive is true where a person is there to give an ephemeral run what it waits
-	// for.
+	// Interactive is true if a person is present to answer the questions of an ephemeral run.
 	Interactive bool
-	// Strict fails the run at its end where a step has given a warning.
+	// Strict fails the run at its end if a step has given a warning.
 	Strict bool
 	// Until is the step at which the run stops once its prompt is made: [scheduler.StepExecutor] Until.
 	Until string
-	// ID is that of the run; "" makes a new one. A server that must not start a run twice
-	// chooses it before.
+	// ID is the run's; "" makes a new one. A server that must not start a run twice chooses it before.
 	ID string
-	// StartedBy is what begins the run: [journal.LabelOrigin]. Session is the session that it
-	// belongs to: [journal.LabelSession]. "" is none.
+	// StartedBy is the source of the run: [journal.LabelOrigin]. Session is the session that it belongs to:
+	// [journal.LabelSession]. "" is none.
 	StartedBy, Session string
 	// Labels are the user's own: names that programs agree on are refused.
 	Labels map[string]string
-	// On names what carries the run out on other machines, see [Parts] Remote: the label
-	// [journal.LabelRunsOn]. "" is this process.
+	// On names the remote runner for the run, see [Parts] Remote: the label [journal.LabelRunsOn]. "" is this
+	// process.
 	On string
 }
 
@@ -122,9 +120,9 @@ func (s *Service) newRemoteSession(ctx context.Context, e *scheduler.StepExecuto
 	return session, nil
 }
 
-// Enqueue records a run that has not begun: it is safe when Enqueue returns, and begins
-// when a session reopens it, here or in another process. Where the memory of the flow is
-// not the principal's, or the inputs are wrong, nothing is recorded.
+// Enqueue records a run that has not begun: it is safe when Enqueue returns, and begins when a session reopens it,
+// here or in another process. If the memory of the flow is not the principal's, or the inputs are wrong, nothing
+// is recorded.
 func (s *Service) Enqueue(ctx context.Context, p Principal, r StartRequest) (*journal.RunInfo, []Note, error) {
 	e, notes, err := s.newExecutor(p, &r, false)
 	if err != nil {
@@ -142,7 +140,7 @@ func (s *Service) Enqueue(ctx context.Context, p Principal, r StartRequest) (*jo
 	return info, notes, err
 }
 
-// newExecutor returns what runs a new run, without a journal; carriesOut is false if another executor will.
+// newExecutor returns an executor for a new run, without a journal; carriesOut is false if another executor will.
 func (s *Service) newExecutor(p Principal, r *StartRequest, carriesOut bool) (*scheduler.StepExecutor, []Note, error) {
 	labels, err := r.runLabels(p)
 	if err != nil {
@@ -223,7 +221,7 @@ func (r *StartRequest) repeatedID() string {
 	return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", r.Seed, r.Now.Format(time.RFC3339Nano), r.named())).String()
 }
 
-// named returns the inputs, with the conversation if there is one: what tells repeatable runs apart.
+// named returns the inputs, with the conversation if there is one: these distinguish repeatable runs.
 func (r *StartRequest) named() value.Value {
 	if len(r.Conversation.List()) == 0 {
 		return r.Inputs
@@ -231,7 +229,7 @@ func (r *StartRequest) named() value.Value {
 	return value.OfList(r.Inputs, r.Conversation)
 }
 
-// runLabels returns those of the run.
+// runLabels returns the labels of the run.
 func (r *StartRequest) runLabels(p Principal) (map[string]string, error) {
 	if err := p.checkUser(); err != nil {
 		return nil, err

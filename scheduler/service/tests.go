@@ -27,7 +27,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
-// AnnotateJudges puts what is known of judges beside what they found in a run of these test files.
+// AnnotateJudges adds the known calibration of judges to their verdicts in a run of these test files.
 func (s *Service) AnnotateJudges(run *result.Run, suites []*suite.Suite) error {
 	parts := s.parts.Tests
 	kept, err := calibrate.Load(filepath.Join(parts.Files.Root, calibrate.File))
@@ -47,14 +47,14 @@ func (s *Service) AnnotateJudges(run *result.Run, suites []*suite.Suite) error {
 	return nil
 }
 
-// Tests are the test files below some folders, and what their cases gave last. [Service.NewTests] makes one for the life
-// of a process; it is safe for concurrent use.
+// Tests are the test files below some folders, and the last results of their cases. [Service.NewTests] makes one
+// for the life of a process; it is safe for concurrent use.
 type Tests struct {
 	parts    *TestParts
 	annotate func(*result.Run, []*suite.Suite) error
 	roots    []string
-	// kept is where runs of [Tests.Run] are kept: beside the last one of the command line, which --rerun and --against
-	// go by.
+	// kept names the files of the runs of [Tests.Run], beside the last run of the command line, which --rerun and
+	// --against use.
 	kept      compare.Files
 	isRunning atomic.Bool
 
@@ -89,11 +89,11 @@ func (t *Tests) PathOf(name string) string {
 
 // TestFile is a test file as it was read. It does not change.
 type TestFile struct {
-	// Name is its path from the folder of the project, with slashes; Path is where it is.
+	// Name is its path from the folder of the project, with slashes; Path is its actual path.
 	Name, Path string
-	// Language is that of its problems and results.
+	// Language is the language of its problems and results.
 	Language string
-	// Suite is nil where errors are among the problems, whose files are named as Name is.
+	// Suite is nil if errors are among the problems, which name files in the form of Name.
 	Suite    *suite.Suite
 	Problems flow.Problems
 }
@@ -191,13 +191,13 @@ func (t *Tests) Source(name string) ([]byte, error) {
 	return calls.ReadFile(path, maxFlowBytes)
 }
 
-// LastResults are what cases gave when they last ran. [Tests.Last] makes them; they do not change.
+// LastResults are the results of cases when they last ran. [Tests.Last] makes them; they do not change.
 type LastResults struct{ cases map[[2]string]*result.Case }
 
-// Of returns what a case of a test file gave; nil where it has not run.
+// Of returns the result of a case of a test file; nil if it has not run.
 func (l *LastResults) Of(file, id string) *result.Case { return l.cases[[2]string{file, id}] }
 
-// Last returns what cases gave when they last ran, on the command line or by [Tests.Run].
+// Last returns the results of cases when they last ran, on the command line or by [Tests.Run].
 func (t *Tests) Last() (*LastResults, error) {
 	found := &LastResults{cases: map[[2]string]*result.Case{}}
 	if t.parts == nil {
@@ -213,7 +213,7 @@ func (t *Tests) Last() (*LastResults, error) {
 	return found, nil
 }
 
-// add adds the results of a run, where they are newer.
+// add adds the results of a run, if they are newer.
 func (l *LastResults) add(run *result.Run) {
 	for _, s := range run.Suites {
 		for _, c := range s.Cases {
@@ -224,7 +224,8 @@ func (l *LastResults) add(run *result.Run) {
 	}
 }
 
-// History returns what a test file gave in earlier runs, on the command line or by [Tests.Run], the newest first, at most so many.
+// History returns the results of a test file in earlier runs, on the command line or by [Tests.Run], the newest
+// first, at most so many.
 func (t *Tests) History(file string, limit int) ([]compare.Past, error) {
 	if t.parts == nil {
 		return nil, nil
@@ -239,7 +240,7 @@ type lastRun struct {
 	run     *result.Run
 }
 
-// readLast returns the last run of files; one without a case where there was none. It is read again when its file has
+// readLast returns the last run of files; one without a case if there was none. It is read again when its file has
 // changed, and its caller must not change it.
 func (t *Tests) readLast(files compare.Files) (*result.Run, error) {
 	info, err := os.Stat(files.Last)
@@ -275,13 +276,13 @@ func (t *Tests) readLast(files compare.Files) (*result.Run, error) {
 // ErrTestsRunning is the error of a test run beside another.
 var ErrTestsRunning = wording.Errorf("tests are running already")
 
-// maxTestTime bounds a test run where [TestParts] do not.
+// maxTestTime is the default time limit of a test run.
 const maxTestTime = 2 * time.Minute
 
-// Run runs the cases with these ids of a test file without errors, or all. Models answer from cassettes, and nothing is written
-// but the results, which are kept for [Tests.Last]. One run is carried out at a time: the error of another is
-// [ErrTestsRunning]. Cases that the time does not suffice for have that as their problem. The error of an unknown id is of
-// kind NotFound; where ctx ends, the error is its cause.
+// Run runs the cases with these ids of a test file without errors, or all. Models answer from cassettes, and only
+// the results are written, which are kept for [Tests.Last]. Only one run at a time is possible: another returns
+// [ErrTestsRunning]. Cases for which the time was too short have that as their problem. The error for an unknown
+// id is of kind NotFound; if ctx ends, the error is its cause.
 func (t *Tests) Run(ctx context.Context, file *TestFile, ids []string) (*result.Suite, []Note, error) {
 	selected, err := selectCases(file, ids)
 	if err != nil {
@@ -338,7 +339,7 @@ func selectCases(file *TestFile, ids []string) (map[*suite.Case]bool, error) {
 	return selected, nil
 }
 
-// keep keeps a run of a test file beside those of others, without what the files do not have any more.
+// keep keeps a run of a test file beside the runs of other files, without cases that the files no longer have.
 func (t *Tests) keep(file *TestFile, run *result.Run) error {
 	last, err := t.readLast(t.kept)
 	if err != nil {

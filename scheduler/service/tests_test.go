@@ -162,7 +162,7 @@ func TestKeptTestsAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-// TestSecretsInTests: what a secret is does not show in results, and is not kept.
+// TestSecretsInTests: the value of a secret is neither shown in results nor kept.
 func TestSecretsInTests(t *testing.T) {
 	hidden := secret.NewSet(nil)
 	hidden.Add("hunter2")

@@ -17,7 +17,7 @@ const maxViewedBytes = 4 << 20
 // same text, and reading a flow of many steps takes longer than the events of its run. A
 // Service has one for its life; it is safe for concurrent use.
 type viewedFlows struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	byText map[[sha256.Size]byte]*flow.Flow
 	bytes  int
 }

@@ -46,7 +46,7 @@ func (p *place) watch() *queue.Watch {
 	}})
 }
 
-// begin records a run; what it holds is let go of by the returned log.
+// begin records a run; the returned log holds it and can release it.
 func (p *place) begin(id, text string, labels map[string]string, events ...*journal.Event) journal.RunLog {
 	p.Helper()
 	log, err := p.journal.Begin(p.Context(), &journal.RunHeader{

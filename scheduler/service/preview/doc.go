@@ -3,5 +3,5 @@
 // placeholder for values that neither has, for example ‹recall.relevant_memories[0].content›.
 //
 // The steps before the one that is shown, such as context and template, do run, with the words of the edited flow. The run stops
-// when the step is about to ask its model; package explain then says where each piece of the messages comes from.
+// when the step is about to ask its model; package explain then gives the origin of each piece of the messages.
 package preview

@@ -235,8 +235,8 @@ func (r *renderer) newExecutor() *scheduler.StepExecutor {
 	}
 }
 
-// registry returns the names that the flow may use, without the functions of plugins: variables have the known values, or placeholders, and what a
-// function would judge is in the prompt.
+// registry returns the names that the flow may use, without the functions of plugins: variables have the known
+// values, or placeholders, and text that a function would judge is in the prompt.
 func (r *renderer) registry() *calls.Registry {
 	var names []string
 	for _, step := range r.flow.Steps {
@@ -353,10 +353,10 @@ func (r *renderer) endedEvents(step *flow.Step) []*journal.Event {
 	return append(events, &journal.Event{Type: journal.StepFinished, Step: step.ID, Data: &journal.Data{Output: &was.Output}})
 }
 
-// explain returns where the pieces of the prompt come from.
+// explain returns the origins of the pieces of the prompt.
 func (r *renderer) explain(ctx context.Context, record *journal.RunState) (*Result, error) {
 	for i, step := range r.flow.Steps {
-		isWhole := step.Call == flow.CallFlow || step.ForEach != nil // what ran inside it is not on record
+		isWhole := step.Call == flow.CallFlow || step.ForEach != nil // the parts inside it are not on record
 		if got := record.Step(step.ID); got != nil && r.given[i] && (isWhole || slices.Contains(r.unknown, step.ID)) {
 			got.IsGiven = true
 		}
