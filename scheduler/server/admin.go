@@ -36,7 +36,7 @@ func (s *Server) checkLive(context.Context, *none) (*body[healthBody], error) {
 	return &body[healthBody]{healthBody{"ok"}}, nil
 }
 
-// readyTimeout bounds how long the stores are waited for, below what those who ask wait for an answer.
+// readyTimeout limits the wait for the stores, below the time that clients wait for an answer.
 const readyTimeout = 2 * time.Second
 
 // checkReady reports whether the server takes runs: the stores work, other machines that carry them out can be reached, and it is not stopping.
@@ -64,12 +64,12 @@ const readyMemory = time.Second
 type readiness struct {
 	do func(context.Context) error
 
-	asking sync.Mutex // held while the stores are asked; guards what follows
+	asking sync.Mutex // held while the stores are asked; guards the fields below
 	asked  time.Time
 	err    error
 }
 
-// check returns an error where no run could be recorded.
+// check returns an error if no run could be recorded.
 func (r *readiness) check(ctx context.Context) error {
 	r.asking.Lock()
 	defer r.asking.Unlock()
@@ -83,7 +83,7 @@ func (r *readiness) check(ctx context.Context) error {
 	return r.err
 }
 
-// checkStores returns an error where a store takes no changes.
+// checkStores returns an error if a store accepts no changes.
 func (s *Server) checkStores(ctx context.Context) error {
 	return errors.Join(s.options.Service.CheckWritable(ctx), s.options.Store.CheckWritable(ctx))
 }
@@ -148,7 +148,7 @@ func (s *Server) revokeToken(ctx context.Context, in *tokenID) (*none, error) {
 	return &none{}, s.options.Store.RevokeToken(ctx, in.ID)
 }
 
-// listAudit lists who did what.
+// listAudit lists the changes by users.
 func (s *Server) listAudit(ctx context.Context, in *Listing) (*body[page[store.Audit]], error) {
 	if p := refuseBound(ctx); p != nil {
 		return nil, p

@@ -29,7 +29,7 @@ import (
 type inbox struct {
 	*httptest.Server
 	mu    sync.Mutex
-	types []string // with what each is about: "run.failed model"
+	types []string // with the subject of each: "run.failed model"
 }
 
 func newInbox(t *testing.T) *inbox {
@@ -58,8 +58,8 @@ func (in *inbox) has(what string) bool {
 	return slices.Contains(in.types, what)
 }
 
-// TestStatesAreAnnounced walks the states that need a person. Each of them is told by a notification, a metric and, where the
-// server has found it by itself, by its log.
+// TestStatesAreAnnounced walks the states that need a person. Each of them has a notification, a metric and, if
+// the server has found it by itself, an entry in its log.
 func TestStatesAreAnnounced(t *testing.T) {
 	const broken = "name: late\ntriggers: {schedules: [{id: s, cron: '0 7 * * *', inputs: {x: '{{ schedule.time }}'}}]}\ninputs: {type: object, properties: {x: {type: string, maxLength: 1}}}\nsteps: [{id: a, call: template, with: {template: x}}]\n"
 	var later atomic.Int64 // by how much the clock of the triggers is ahead

@@ -35,7 +35,7 @@ type answerRunInput struct {
 	}
 }
 
-// accepted is the answer to what goes on in the background.
+// accepted is the answer to a request that continues in the background.
 type accepted struct {
 	Run    string `json:"run"`
 	State  string `json:"state"`
@@ -48,7 +48,7 @@ type answerRunOutput struct {
 	Body   accepted
 }
 
-// answerRun answers what a run waits for: all of the answers, or none where one is wrong.
+// answerRun answers the questions of a run: it accepts all of the answers, or none if one is wrong.
 func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunOutput, error) {
 	info, err := s.findRun(ctx, in.ID)
 	if err != nil {
@@ -106,8 +106,8 @@ func (s *Server) replyToRun(ctx context.Context, in *answerRunInput) (*answerRun
 	return out, nil
 }
 
-// resumeOrRefuse resumes a run. refuse returns why a run cannot go on as it stands, or nil: where another request has brought the run
-// to such a state meanwhile, that is the error.
+// resumeOrRefuse resumes a run. refuse returns why a run cannot continue in its state, or nil: if another request
+// has meanwhile brought the run to such a state, that is the error.
 func (s *Server) resumeOrRefuse(ctx context.Context, id string, with service.ResumeWith, refuse func(*journal.RunInfo) *Problem) error {
 	err := s.dispatcher.Resume(ctx, principalOf(ctx), id, with)
 	if err == nil || calls.KindOf(err) != calls.Invalid {
@@ -123,7 +123,7 @@ func (s *Server) resumeOrRefuse(ctx context.Context, id string, with service.Res
 	return err
 }
 
-// notWaitingProblem is the answer where a run waits for nothing; nil where it waits.
+// notWaitingProblem is the answer if a run waits for nothing; nil if it waits.
 func notWaitingProblem(info *journal.RunInfo) *Problem {
 	if info.State == journal.RunWaiting {
 		return nil
@@ -205,7 +205,7 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accep
 	return &body[accepted]{accepted{Run: in.ID, State: string(journal.RunRunning), Events: base + "/runs/" + in.ID + "/events"}}, nil
 }
 
-// finishedProblem is the answer where a run has finished; nil where it has not.
+// finishedProblem is the answer if a run has finished; nil if it has not.
 func finishedProblem(info *journal.RunInfo) *Problem {
 	if info.State == journal.RunFinished {
 		return overProblem(info)

@@ -18,21 +18,21 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// base is where the API begins.
+// base is the path at which the API begins.
 const base = "/api/v1"
 
 // endpoint describes an operation for the router, the checks and the document.
 type endpoint struct {
 	method, path string
 	id, summary  string
-	// advice is how the endpoint is best used; "" where the summary says enough.
+	// advice says how to use the endpoint; "" if the summary is enough.
 	advice string
-	// scope is what the token needs; open endpoints need no token.
+	// scope is the scope that the token needs; open endpoints need no token.
 	scope store.Scope
 	open  bool
-	// noStore is true where the handler needs no store, or bounds by itself how long it waits for it.
+	// noStore is true if the handler needs no store, or limits its wait for it by itself.
 	noStore bool
-	// status is that of success; 0 is 200.
+	// status is the status on success; 0 is 200.
 	status int
 	// also are further statuses of success with the types of their JSON, nil for none.
 	also map[int]reflect.Type
@@ -44,12 +44,12 @@ type endpoint struct {
 	json  reflect.Type
 	// bodyMedia is the media type of a body that the handler reads by itself.
 	bodyMedia string
-	// mayBeEmpty is true where such a body may be missing.
+	// mayBeEmpty is true if such a body may be missing.
 	mayBeEmpty bool
 	// bodyType is the type of a JSON body that the handler reads by itself; nil for others.
 	bodyType reflect.Type
-	// anyMedia reads the body as JSON whatever its media type is, for example that of curl -d.
-	// Pages of other sites can send such a body: it is for endpoints that change nothing.
+	// anyMedia reads the body as JSON whatever its media type is, for example from curl -d. Pages of other sites can
+	// send such a body, so only endpoints that change nothing may set it.
 	anyMedia bool
 }
 
@@ -73,7 +73,7 @@ type none struct{}
 // body is the output of an endpoint that has a body alone.
 type body[T any] struct{ Body T }
 
-// shaped is a JSON value whose schema is that of T: the engine writes it, T documents it.
+// shaped is a JSON value whose schema is T's: the engine writes it, T documents it.
 type shaped[T any] struct{ value.Value }
 
 // Schema returns the schema of T.
@@ -141,8 +141,8 @@ func addEndpoint[I, O any](s *Server, e endpoint, handle func(context.Context, *
 	s.describeEndpoint(e)
 }
 
-// describeEndpoint completes what the document has of an endpoint: a variable that takes the rest of
-// a path is named without dots there, and other media types are added.
+// describeEndpoint completes the document's entry for an endpoint: a variable that takes the rest of a path is
+// named without dots there, and other media types are added.
 func (s *Server) describeEndpoint(e endpoint) {
 	paths := s.api.OpenAPI().Paths
 	item := paths[e.path]
@@ -187,7 +187,7 @@ func jsonContent(schema *huma.Schema) map[string]*huma.MediaType {
 	return map[string]*huma.MediaType{"application/json": {Schema: schema}}
 }
 
-// describeErrors adds the statuses of problems to what the document has of an endpoint.
+// describeErrors adds the statuses of problems to the document's entry for an endpoint.
 func (s *Server) describeErrors(e endpoint, op *huma.Operation) {
 	statuses := append([]int{http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError}, e.errors...)
 	if !isHealthCheck(e.path) { // who makes a request is found out before all others, those too that need no token
@@ -212,7 +212,8 @@ func tagOf(path string) string {
 	return first
 }
 
-// requireScope lets only callers with the scope pass, and only where a store that is needed answers. It notes the route for the audit.
+// requireScope lets only callers with the scope pass, and only if a store that is needed answers. It notes the
+// route for the audit.
 func (s *Server) requireScope(e endpoint) func(huma.Context, func(huma.Context)) {
 	route := strings.Replace(e.path, "...}", "}", 1)
 	return func(ctx huma.Context, next func(huma.Context)) {

@@ -12,13 +12,13 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// auditor stores who did what: requests that change something, and those that were refused.
-// The server makes one; it is safe for concurrent use.
+// auditor stores the audit: requests that change something, and refused ones, with their users. The server makes
+// one; it is safe for concurrent use.
 type auditor struct {
 	write func(context.Context, []store.Audit) error // stores entries
 	log   *slog.Logger
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries []store.Audit
 	lost    int // entries that had no place since the last line in the log
 }
@@ -51,7 +51,7 @@ func (a *auditor) add(req *request) {
 	a.limitLocked()
 }
 
-// limitLocked drops the newest entries where there are too many, and counts them as lost.
+// limitLocked drops the newest entries if there are too many, and counts them as lost.
 func (a *auditor) limitLocked() {
 	if excess := len(a.entries) - maxEntries; excess > 0 {
 		a.entries = a.entries[:maxEntries]
@@ -74,7 +74,7 @@ func (a *auditor) flushLoop(ctx context.Context) {
 	}
 }
 
-// flushLast stores the entries at the end of the server. What cannot be stored then is lost.
+// flushLast stores the entries at the end of the server. Entries that cannot be stored then are lost.
 func (a *auditor) flushLast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -86,7 +86,7 @@ func (a *auditor) flushLast(ctx context.Context) {
 	a.logLostLocked()
 }
 
-// flush stores the entries. They are kept where that fails, and stored by a later flush.
+// flush stores the entries. They are kept if that fails, and stored by a later flush.
 func (a *auditor) flush(ctx context.Context) {
 	a.mu.Lock()
 	entries := a.entries

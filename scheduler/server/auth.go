@@ -41,7 +41,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the request comes from a page of another origin"), wording.Say("list the origin in serve.cors_origins"))
 	}
 	if isHealthCheck(r.URL.Path) || isWebhook(r.URL.Path) {
-		return nil // those answer also where the store does not; these have an Authorization of their own, if any
+		return nil // health checks work without the store; webhooks have their own Authorization, if any
 	}
 	c, err := s.findCaller(r)
 	if err != nil {
@@ -54,13 +54,13 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 	return nil
 }
 
-// isHealthCheck reports whether a path is that of a health check.
+// isHealthCheck reports whether a path is a health check's.
 func isHealthCheck(path string) bool { return strings.HasPrefix(path, "/health/") }
 
-// isWebhook reports whether a path is that of a webhook.
+// isWebhook reports whether a path is a webhook's.
 func isWebhook(path string) bool { return strings.HasPrefix(path, hooksPath) }
 
-// findCaller returns who makes a request; nil where it does not tell.
+// findCaller returns the caller of a request; nil if the request does not identify one.
 func (s *Server) findCaller(r *http.Request) (c *caller, err error) {
 	err = withStoreTimeout(r.Context(), func(ctx context.Context) error {
 		c, err = s.lookUpCaller(ctx, r)
@@ -88,7 +88,8 @@ func (s *Server) isLoggedIn(ctx context.Context, r *http.Request) bool {
 	return c != nil || err != nil
 }
 
-// lookUpLogin returns who makes a request; nil where it does not tell. isWrong is true for a token that is not one.
+// lookUpLogin returns the caller of a request; nil if the request does not identify one. isWrong is true for an
+// invalid token.
 func (s *Server) lookUpLogin(ctx context.Context, r *http.Request) (c *caller, isWrong bool, err error) {
 	scheme, text, isBearer := strings.Cut(r.Header.Get("Authorization"), " ")
 	if isBearer && strings.EqualFold(scheme, "Bearer") {
@@ -134,8 +135,8 @@ func newUnauthorized(why wording.Text) *Problem {
 	return p
 }
 
-// checkScope returns why the caller may not use an endpoint; nil where it may. The scope ""
-// is everybody's who is logged in.
+// checkScope returns why the caller may not use an endpoint; nil if it may. Every caller who is logged in has the
+// scope "".
 func checkScope(c *caller, scope store.Scope) *Problem {
 	if c == nil {
 		return newUnauthorized(wording.Say("a token is needed"))
@@ -146,7 +147,7 @@ func checkScope(c *caller, scope store.Scope) *Problem {
 	return nil
 }
 
-// foreignUser is the answer where the caller may not reach the memory of a user.
+// foreignUser is the answer if the caller may not access the memory of a user.
 func foreignUser(user, pointer string) *Problem {
 	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the token is bound to another user than %q", value.Truncate(user, 80)), wording.Say("leave the user out"))
 	p.Errors = []Fault{{Pointer: pointer, Message: p.Detail, chineseMessage: p.chineseDetail}}
@@ -154,7 +155,7 @@ func foreignUser(user, pointer string) *Problem {
 }
 
 // actAs returns the principal of a run that the caller begins for a user, and notes the user for the audit. The run is
-// bound to the user: it reaches what a run of the user's own token would. "" is the caller itself.
+// bound to the user: it has the same access as a run by the user's own token. "" is the caller itself.
 func actAs(ctx context.Context, user string) (service.Principal, error) {
 	p, req := principalOf(ctx), requestOf(ctx)
 	isSelf := user == "" || p.Bound && user == p.User

@@ -77,7 +77,7 @@ func TestSessionsOfTwoPorts(t *testing.T) {
 	}
 }
 
-// TestTokens creates, lists and revokes tokens by the API; what was revoked works no more.
+// TestTokens creates, lists and revokes tokens by the API; a revoked token no longer works.
 func TestTokens(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	admin := f.token("", store.Admin)
@@ -188,7 +188,7 @@ func TestExpiredToken(t *testing.T) {
 	}
 }
 
-// TestFailedLogins: whoever tries tokens is told to wait.
+// TestFailedLogins: a client that guesses tokens is told to wait.
 func TestFailedLogins(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	good := f.token("", store.Admin)
@@ -288,7 +288,7 @@ func TestPutSource(t *testing.T) {
 	}
 }
 
-// TestCreateFlow: a flow is created once, where its name is one and its text is a flow.
+// TestCreateFlow: a flow is created once, if its name is valid and its text is a flow.
 func TestCreateFlow(t *testing.T) {
 	dir := t.TempDir()
 	f := newFixture(t, dir, nil, func(o *server.Options) { o.Edit = true })

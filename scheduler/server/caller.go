@@ -12,11 +12,12 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// cookieName is that of the cookie of a session; where the address has a port, it ends in that: see [cookieNameAt].
+// cookieName is the name of the cookie of a session; if the address has a port, the name ends with it: see
+// [cookieNameAt].
 const cookieName = "scheduler_session"
 
 // cookieNameAt returns the name of the cookie at the address that a request was made to. Browsers send a cookie to all ports of a host,
-// where servers of other projects may listen.
+// on which servers of other projects may listen.
 func cookieNameAt(r *http.Request) string {
 	_, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -44,7 +45,7 @@ func (c *caller) storeKey() string { return c.token.ID + "/" + c.token.User }
 type logins struct {
 	store *store.Store
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	codes map[string]time.Time
 	known map[string]knownToken // by the text of the token
 	ended chan struct{}         // closed when a token or a session ends

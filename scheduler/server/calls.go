@@ -24,7 +24,7 @@ func (s *Server) registerCalls() {
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/plugins", id: "list-plugins", summary: "List plugins", noStore: true, scope: store.FlowsRead}, s.listPlugins)
 }
 
-// callBody is a call: what `calls NAME --json` prints.
+// callBody is a call, as `calls NAME --json` prints it.
 type callBody struct {
 	Name    string      `json:"name"`
 	Summary string      `json:"summary"`
@@ -79,7 +79,7 @@ type runCallInput struct {
 	}
 }
 
-// callOutput is what a call has put out.
+// callOutput is the output of a call.
 type callOutput struct {
 	Output value.Value `json:"output"`
 	Usage  llm.Usage   `json:"usage" doc:"What models were paid for it."`

@@ -31,7 +31,7 @@ func streamed(t *testing.T, r *reply) (text string, last value.Value) {
 	return text, last
 }
 
-// openWebUI are the headers of Open WebUI (backend/open_webui/routers/openai.py) where
+// openWebUI are the headers of Open WebUI (backend/open_webui/routers/openai.py) if
 // ENABLE_FORWARD_USER_INFO_HEADERS is set.
 func openWebUI(chat string) []string {
 	headers := []string{
@@ -44,8 +44,8 @@ func openWebUI(chat string) []string {
 	return headers
 }
 
-// TestOpenWebUI sends what Open WebUI sends: the list of models, turns of a chat with a run
-// that waits, and between them what it asks beside the chat.
+// TestOpenWebUI sends the requests of Open WebUI: the list of models, turns of a chat with a run that waits, and
+// between them its requests beside the chat.
 func TestOpenWebUI(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
@@ -85,9 +85,9 @@ func TestOpenWebUI(t *testing.T) {
 	}
 }
 
-// TestSillyTavern sends what SillyTavern sends to a custom endpoint
-// (src/endpoints/backends/chat-completions.js): examples with names, and instructions of the
-// system after the last message of the user.
+// TestSillyTavern sends the requests of SillyTavern to a custom endpoint
+// (src/endpoints/backends/chat-completions.js): examples with names, and instructions of the system after the last
+// message of the user.
 func TestSillyTavern(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)

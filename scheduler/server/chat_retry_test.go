@@ -31,8 +31,8 @@ func (b *breaking) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, erro
 	}
 }
 
-// TestOnRetry chats with a flow whose model breaks off: with hold the client gets the text of
-// the attempt that went well alone, else what came before with a line that tells.
+// TestOnRetry chats with a flow whose model breaks off: with hold the client gets only the text of the successful
+// attempt, else also the earlier text with a line that says so.
 func TestOnRetry(t *testing.T) {
 	for name, hold := range map[string]bool{"tell": false, "hold": true} {
 		t.Run(name, func(t *testing.T) {

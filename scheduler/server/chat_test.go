@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// messages are those of a conversation, the user's first.
+// messages returns the messages of a conversation, the user's first.
 func messages(texts ...string) string {
 	var list []value.Value
 	for i, text := range texts {
@@ -129,7 +129,7 @@ func TestChatErrors(t *testing.T) {
 	}
 }
 
-// TestChatFields: what a request asks for beside the question is followed, or told as ignored.
+// TestChatFields: options of a request beside the question are followed, or reported as ignored.
 func TestChatFields(t *testing.T) {
 	dir := t.TempDir()
 	f := newFixture(t, dir, nil, nil)
@@ -355,7 +355,8 @@ func TestChatKeepsNoRows(t *testing.T) {
 	}
 }
 
-// TestChatAsksInOrder: an answer is for the step that was asked for, also where a later step of the file has come to wait first.
+// TestChatAsksInOrder: an answer is for the step that was asked for, even if a later step of the file began to
+// wait first.
 func TestChatAsksInOrder(t *testing.T) {
 	slow := &gate{open: make(chan struct{})}
 	f := serveFlow(t, `inputs: {type: object, properties: {question: {type: string}}}
@@ -444,7 +445,8 @@ steps:
 }
 
 // TestChatRepeatsAfterFailedReading: a message that the model could not read, because its provider refused, is read when it is sent
-// again. It does not become the question of another run, also where the client keeps the failed message in its conversation.
+// again. It does not become the question of another run, even if the client keeps the failed message in its
+// conversation.
 func TestChatRepeatsAfterFailedReading(t *testing.T) {
 	refused := scripted.Answer{Error: &llm.Error{Message: "out of order", Status: 401}}
 	for name, again := range map[string][]string{
@@ -642,7 +644,7 @@ func TestChatWaitsForOne(t *testing.T) {
 	}
 }
 
-// TestChatTask: what a chat page asks on the side runs no flow.
+// TestChatTask: a chat page's requests beside the chat run no flow.
 func TestChatTask(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
@@ -655,9 +657,8 @@ func TestChatTask(t *testing.T) {
 	}
 }
 
-// TestSeed sends the request of the document that the call in-chat comes from to the path of
-// the document, and gets its answer. Where the document leaves fields out ("..."), they may
-// be anything.
+// TestSeed sends the request of the document that the call in-chat comes from to the path of the document, and
+// gets its answer. Fields that the document leaves out ("...") may have any value.
 func TestSeed(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	request, err := os.ReadFile("testdata/seed_request.json")

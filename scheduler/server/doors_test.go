@@ -34,7 +34,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// notebook is a model that notes what it is asked.
+// notebook is a model that notes its prompts.
 type notebook struct {
 	mu    sync.Mutex
 	asked []string
@@ -52,7 +52,7 @@ func (n *notebook) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta
 	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Text: answer, FinishReason: "stop"}, err) }
 }
 
-// take returns what was asked since the last time, in an order of its own: steps run side by side.
+// take returns the prompts since the last time, sorted, because steps run in parallel.
 func (n *notebook) take() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -62,7 +62,8 @@ func (n *notebook) take() []string {
 	return asked
 }
 
-// doorFlows are read beside those of the project: one without a memory that looks for one wherever a flow can, and the same with one.
+// doorFlows are read beside those of the project: one without a memory that uses the memory in every way that a
+// flow can, and the same with one.
 var doorFlows = func() map[string]string {
 	const probe = `inputs: {type: object, properties: {question: {type: string, default: tea}}}
 steps:
@@ -94,7 +95,7 @@ triggers:
     - {id: bound, cron: "0 0 1 1 *", user: lin, inputs: %[1]s}
 `
 
-// talk is what was said before the question, in the runs that have a conversation.
+// talk has the messages before the question, in the runs that have a conversation.
 const talk = `[
 	{"role": "system", "content": "The visitor reads on a phone."},
 	{"role": "user", "name": "lin", "content": [{"type": "text", "text": "Is the tea from Hangzhou?"}]},
@@ -190,7 +191,7 @@ func writeFile(t testing.TB, file, text string) {
 	}
 }
 
-// remembered is what lin has said before.
+// remembered has lin's earlier messages.
 var remembered = []memory.BaseMemory{
 	{ID: "memory_01890a5d-ac96-774b-bcce-b302099a8001", Content: "I like jasmine tea, and I am allergic to peanuts.", Timestamp: doorsNow.Add(-time.Hour), Context: memory.Context{UserID: "lin", SessionID: "monday"}},
 	{ID: "memory_01890a5d-ac96-774b-bcce-b302099a8002", Content: "My cat drinks tea.", Timestamp: doorsNow.Add(-2 * time.Hour), Context: memory.Context{UserID: "lin", SessionID: "sunday"}},
@@ -262,7 +263,7 @@ func (h *house) request(name string) service.StartRequest {
 	return service.StartRequest{Flow: h.flows[name], Inputs: h.inputs(name), Conversation: h.before}
 }
 
-// doors are the ways to run a flow; user is the one that the door is bound to, "" for nobody.
+// doors are the ways to run a flow; user is the user that the door is bound to, "" for none.
 func doors() map[string]func(h *house, name string) {
 	scopes := []store.Scope{store.RunsRead, store.RunsWrite, store.FlowsRead}
 	start := func(user, more string) func(h *house, name string) {
@@ -445,7 +446,7 @@ func (h *house) openMemory(name string) {
 	}
 }
 
-// compareDoor runs the flows through a door, and compares what they ask with what they asked through the first one.
+// compareDoor runs the flows through a door, and compares their prompts with their prompts through the first one.
 func (h *house) compareDoor(door string, want map[string][]string) {
 	for _, name := range h.flowsByMemory() {
 		h.openMemory(name)

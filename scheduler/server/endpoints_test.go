@@ -23,15 +23,14 @@ import (
 // WAITS one that waits, FAILED one that was cancelled, MEMORY a memory of lin, TOKEN a token.
 type request struct {
 	path, body string
-	// media is that of the body; "" is JSON.
+	// media is the body's media type; "" is JSON.
 	media string
 	// header is a name and a value.
 	header []string
 	status int
-	// isBad is the path or the body of a request that is refused with 422; "" where there
-	// is none.
+	// badPath and badBody are the path and the body of a request that is refused with 422; "" if there is none.
 	badPath, badBody string
-	// shared is true where the endpoint has nothing that belongs to a user.
+	// shared is true if the endpoint has no data of a user.
 	shared bool
 }
 
@@ -176,7 +175,8 @@ var documented = sync.OnceValues(func() (map[*regexp.Regexp]map[string][]string,
 	return all, nil
 })
 
-// checkDocumented fails where the document does not have the status of an answer. All tests that make requests call it.
+// checkDocumented fails if the document does not have the status of an answer. All tests that make requests call
+// it.
 func checkDocumented(t testing.TB, method, path string, status int) {
 	t.Helper()
 	all, err := documented()
@@ -221,8 +221,8 @@ func operations(t *testing.T, doc value.Value) (all []operation) {
 	return all
 }
 
-// TestEndpoints walks the document: every endpoint answers its owner, asks for a token, asks
-// for its scope, shows nothing to another user, and says what is wrong with a request.
+// TestEndpoints walks the document: every endpoint answers its owner, asks for a token, asks for its scope, shows
+// nothing to another user, and names the faults of a request.
 func TestEndpoints(t *testing.T) {
 	w := newWorld(t)
 	w.renew() // those that only read share lin's things
@@ -279,8 +279,7 @@ func (w *world) checkDoors(op operation, r request) {
 	}
 }
 
-// checkForeign uses an endpoint as another user: what is lin's must not show, not even that
-// it exists.
+// checkForeign uses an endpoint as another user: lin's data must not show, not even its existence.
 func (w *world) checkForeign(op operation, r request) {
 	w.t.Helper()
 	if op.id == "follow-runs" {
@@ -313,8 +312,8 @@ func unknownNames() map[string]string {
 	}
 }
 
-// checkUnknown asks for what there is not. A variable of a path names something of a user, which checkForeign
-// asks for, or is in unknownNames.
+// checkUnknown requests things that do not exist. A variable of a path either names something of a user, for which
+// see checkForeign, or is in unknownNames.
 func (w *world) checkUnknown(op operation, r request) {
 	w.t.Helper()
 	path, isKnown := unknownNames()[op.id]

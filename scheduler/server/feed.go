@@ -20,13 +20,13 @@ import (
 // makes one; it is safe for concurrent use.
 type feed struct {
 	service *service.Service
-	boot    string // part of the ids: those of another process are unknown
+	boot    string // part of the ids: another process's ids are unknown
 	wake    chan struct{}
 
-	// looking is held from when runs are looked at until what was seen is published: the newer state comes last.
+	// looking is held from reading the runs until the changes are published, so that the newer state comes last.
 	looking sync.Mutex
 
-	mu      sync.Mutex         // guards what follows
+	mu      sync.Mutex         // guards the fields below
 	pending []string           // runs that have changed
 	changes []*journal.RunInfo // runs after their state has changed, the newest last
 	first   int64              // the number of changes[0]
@@ -118,7 +118,7 @@ func (f *feed) watch(runs ...*journal.RunInfo) {
 	}
 }
 
-// findShownLocked returns the index of a run among those shown; -1 where it is not.
+// findShownLocked returns the index of a run among those shown; -1 if it is not.
 func (f *feed) findShownLocked(run string) int {
 	return slices.IndexFunc(f.shown, func(s shownRun) bool { return s.id == run })
 }
@@ -140,7 +140,7 @@ func (f *feed) nextShown() (ids []string) {
 	return ids
 }
 
-// pollRuns looks at the newest runs and at those that clients were shown, where somebody reads.
+// pollRuns reads the newest runs and the runs shown to clients, if there are readers.
 func (f *feed) pollRuns(ctx context.Context) error {
 	f.mu.Lock()
 	idle := f.readers == 0
@@ -266,7 +266,7 @@ func (f *feed) removeReader() {
 	f.readers--
 }
 
-// changesAfter returns the changes after a number; known is false where some of them are gone.
+// changesAfter returns the changes after a number; known is false if some of them are gone.
 func (f *feed) changesAfter(n int64) (changes []*journal.RunInfo, known bool, arrived <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -277,8 +277,8 @@ func (f *feed) changesAfter(n int64) (changes []*journal.RunInfo, known bool, ar
 	return slices.Clone(f.changes[i:]), true, f.arrived
 }
 
-// findPlace returns the number of the change that a stream goes on after: that of the id of the last one that
-// its client knows, or the newest. isReset is true for an id whose changes are not all there any more.
+// findPlace returns the number of the change after which a stream continues: the last one that its client knows by
+// its id, or the newest. isReset is true for an id after which some changes are gone.
 func (f *feed) findPlace(lastID string) (at int64, isReset bool) {
 	if lastID == "" {
 		return f.newestNumber(), false
@@ -294,7 +294,7 @@ func (f *feed) findPlace(lastID string) (at int64, isReset bool) {
 // changeID returns the id of a change.
 func (f *feed) changeID(n int64) string { return f.boot + "." + strconv.FormatInt(n, 10) }
 
-// changeNumber returns the number of an id; ok is false where it is not one of this process.
+// changeNumber returns the number of an id; ok is false if it is not one of this process.
 func (f *feed) changeNumber(id string) (n int64, ok bool) {
 	boot, digits, _ := strings.Cut(id, ".")
 	n, err := strconv.ParseInt(digits, 10, 64)

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// A reader that comes back gets what another process has changed while there was no reader.
+// A reader that comes back gets the changes that another process made while there was no reader.
 func TestFeedWithoutReaders(t *testing.T) {
 	j := journalmemory.New(time.Now)
 	f := newFeed(service.New(service.Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil }}))

@@ -23,7 +23,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service/preview"
 )
 
-// registerFlows adds what is done with flow files.
+// registerFlows adds the endpoints for flow files.
 func (s *Server) registerFlows() {
 	const one = base + "/flows/{flow}"
 	gone := []int{http.StatusNotFound}
@@ -347,9 +347,9 @@ func mayForce(ctx context.Context, in *putSourceInput) bool {
 	return in.Force && !principalOf(ctx).Bound
 }
 
-// checkTriggers refuses triggers of other users in a flow that somebody saves who is bound to one: they would begin runs as those
-// users, and triggers without a user begin runs that reach the memories of all. For the same reason a flow that has such triggers keeps its
-// steps. before is the flow as it was; nil for a new one, and where it has errors.
+// checkTriggers refuses triggers of other users in a flow that a bound user saves: they would begin runs as those
+// users, and triggers without a user begin runs with access to all memories. For the same reason a flow that has
+// such triggers keeps its steps. before is the previous flow; nil for a new one, or if it has errors.
 func checkTriggers(p service.Principal, f, before *flow.Flow) error {
 	if !p.Bound {
 		return nil

@@ -10,7 +10,7 @@ type feedInput struct {
 }
 
 // followRuns streams the changes of the states of visible runs. Its place among the changes is found before its
-// first byte: what a client fetches once the stream is open is followed by all changes since.
+// first byte: so a client that fetches the runs once the stream is open gets all later changes.
 func (s *Server) followRuns(ctx context.Context, in *feedInput) (*stream, error) {
 	p := principalOf(ctx)
 	if err := s.feed.addReader(ctx); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// hooksPath is where the webhooks of flows stand.
+// hooksPath is the path of the webhooks of flows.
 const hooksPath = "/hooks/"
 
 // registerHooks adds the webhooks of flows. A request needs no token: it is signed.

@@ -87,8 +87,8 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-// TestWebhookReplay: a request that was seen on its way begins no second run, also where the parts of it that no signature covers
-// are others.
+// TestWebhookReplay: an intercepted request begins no second run, even if the parts of it that no signature covers
+// are changed.
 func TestWebhookReplay(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("", store.Admin)
@@ -138,7 +138,7 @@ func TestWebhookSenders(t *testing.T) {
 	}
 }
 
-// TestAuditNamesRuns: the audit tells which run a request was about, also where it began none of its own.
+// TestAuditNamesRuns: the audit tells which run a request was about, even if it began none of its own.
 func TestAuditNamesRuns(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	admin := f.token("", store.Admin)

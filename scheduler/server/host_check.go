@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// hostCheck knows which names a server has: a page of another name whose address was
-// changed to that of the server must not reach it. It does not change.
+// hostCheck knows which names a server has: a page of another name whose address was changed to the server's must
+// not reach it. It does not change.
 type hostCheck struct {
 	addr  netip.Addr // of the listener; invalid for a socket
 	name  string

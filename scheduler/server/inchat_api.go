@@ -10,11 +10,11 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// inChatPath is where the API that the call in-chat comes from has its one endpoint.
+// inChatPath is the path of the one endpoint of the API that the call in-chat comes from.
 const inChatPath = "/api/modules/smarttavern/in_chat_constructor/construct"
 
-// registerInChatAPI adds the API that the call in-chat comes from, at its own path and at those
-// of the settings: register_api in the documents.
+// registerInChatAPI adds the API that the call in-chat comes from, at its own path and at the paths of the
+// settings: register_api in the documents.
 func (s *Server) registerInChatAPI() {
 	for i, path := range append([]string{inChatPath}, s.options.Aliases...) {
 		id := "construct-in-chat"
@@ -36,7 +36,7 @@ type constructInput struct {
 	}
 }
 
-// constructOutput has exactly what that API answers.
+// constructOutput has exactly that API's answer.
 type constructOutput struct {
 	Messages value.Value `json:"messages" doc:"Messages {role, content, source}."`
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// languageOf returns the language of the texts that answer a request: the one of those that
-// are built in which its client likes best, else that of the server.
+// languageOf returns the language of the texts that answer a request: the built-in one that its client prefers,
+// else the server's.
 func (s *Server) languageOf(ctx context.Context) string {
 	fallback := "en"
 	if wording.IsChinese(s.options.Language) {
@@ -54,8 +54,7 @@ func preferredLanguage(header, fallback string) string {
 	return "en"
 }
 
-// parseQuality reads the parameter of an entry: q=0.5, or nothing, which means 1. ok is false
-// where it is neither.
+// parseQuality reads the parameter of an entry: q=0.5, or nothing, which means 1. ok is false if it is neither.
 func parseQuality(parameter string) (q float64, ok bool) {
 	parameter = strings.TrimSpace(parameter)
 	if parameter == "" {

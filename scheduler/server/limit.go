@@ -23,11 +23,11 @@ const (
 	maxClients = 10000
 )
 
-// limits counts what clients do. It is safe for concurrent use.
+// limits counts the actions of clients. It is safe for concurrent use.
 type limits struct {
 	streams atomic.Int64
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	tokens   map[string]*rate.Limiter
 	failures map[string]*rate.Limiter
 }
@@ -63,7 +63,7 @@ func (l *limits) limiterOf(all map[string]*rate.Limiter, key string, r rate.Limi
 	return one
 }
 
-// openStream counts a stream, which done ends. The error is the answer where too many are open.
+// openStream counts a stream, which done ends. The error is the answer if too many are open.
 func (l *limits) openStream() (done func(), err error) {
 	if l.streams.Add(1) > maxStreams {
 		l.streams.Add(-1)

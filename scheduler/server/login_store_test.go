@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// TestStoreIsDown: while the shared store does not answer, health checks do at once, and logins, requests with a token
-// and those of everyone that need the store are soon told when to come again.
+// TestStoreIsDown: while the shared store does not answer, health checks answer at once, and logins, requests with
+// a token and public requests that need the store are soon told when to retry.
 func TestStoreIsDown(t *testing.T) {
 	t.Parallel() // each request waits some seconds for its own server of Postgres
 	postgres := pgdbtest.NewServer(t)

@@ -83,7 +83,8 @@ func TestMachinesAreAway(t *testing.T) {
 	}
 }
 
-// Who operates the server learns which machines were at a run, what they lack, and who is there; a user learns only that the run waits.
+// An operator of the server sees which machines carried out a run, what they lack, and which are alive; a user
+// only sees that the run waits.
 func TestMachinesAreForOperators(t *testing.T) {
 	dir := t.TempDir()
 	j, err := sqljournal.OpenFile(t.Context(), dir, sqljournal.FileOptions{})

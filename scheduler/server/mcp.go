@@ -33,7 +33,7 @@ func (s *Server) sendMCP(ctx context.Context, in *rawJSON) (*stream, error) {
 	return s.serveMCP(ctx, in.RawBody)
 }
 
-// followMCP answers what has no message.
+// followMCP answers requests without a message.
 func (s *Server) followMCP(ctx context.Context, _ *none) (*stream, error) {
 	return s.serveMCP(ctx, nil)
 }

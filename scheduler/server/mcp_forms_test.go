@@ -131,7 +131,7 @@ func TestMCPForms(t *testing.T) {
 		name, language, schema string
 		filled                 []any      // each round's content, or the action of a user who does not accept
 		asked                  [][]string // the fields of each round
-		tells                  []string   // what the messages of the rounds after the first begin with
+		tells                  []string   // beginnings of the messages of the rounds after the first
 		want                   string     // the data at the end; "" if the run still waits
 		state                  string
 		each, era              string // the items of for_each, and the only era

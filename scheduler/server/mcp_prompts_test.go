@@ -122,7 +122,7 @@ func TestMCPPrompts(t *testing.T) {
 	})
 }
 
-// TestMCPPromptAsks: what a prompt lacks is asked of the user where the client can do that.
+// TestMCPPromptAsks: the user is asked for the missing values of a prompt if the client can do that.
 func TestMCPPromptAsks(t *testing.T) {
 	inEachEra(t, nil, func(t *testing.T, f *fixture, era string) {
 		p := &person{answers: []*sdk.ElicitResult{{Action: "accept", Content: map[string]any{"city": "Hangzhou", "days": 3}}}}

@@ -41,7 +41,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// person answers what a client is asked, in turn, and notes what that was.
+// person answers the questions to a client, in turn, and notes them.
 type person struct {
 	mu       sync.Mutex
 	asked    []*sdk.ElicitParams
@@ -87,7 +87,7 @@ func (f *fixture) connect(token, era string, p *person, modes *sdk.ElicitationCa
 	return session
 }
 
-// callTool calls a tool and returns its result with what it says.
+// callTool calls a tool and returns its result and its text.
 func callTool(t *testing.T, s *sdk.ClientSession, name string, arguments any) (*sdk.CallToolResult, value.Value) {
 	t.Helper()
 	params := &sdk.CallToolParams{Name: name, Arguments: arguments}
@@ -193,7 +193,7 @@ func TestMCPTools(t *testing.T) {
 	})
 }
 
-// TestMCPWaiting: the user is asked for what a run waits for, again where it does not fit.
+// TestMCPWaiting: the user is asked a run's questions, again if an answer does not fit.
 func TestMCPWaiting(t *testing.T) {
 	inEachEra(t, nil, func(t *testing.T, f *fixture, era string) {
 		p := &person{answers: []*sdk.ElicitResult{{Action: "accept", Content: map[string]any{"city": "Hangzhou", "days": 3}}}}
@@ -246,7 +246,8 @@ func TestMCPDeclined(t *testing.T) {
 	})
 }
 
-// TestMCPMessage: what the user has written is given as it is; what is no answer makes the question again, and a word cancels.
+// TestMCPMessage: the user's text is passed on unchanged; a text that does not answer repeats the question, and a
+// cancel word cancels.
 func TestMCPMessage(t *testing.T) {
 	inEachEra(t, nil, func(t *testing.T, f *fixture, era string) {
 		s := f.connect(f.token("lin", store.RunsWrite), era, nil, nil)
@@ -284,8 +285,8 @@ steps:
 outputs: {towns: "{{ place.slot_data.towns }}"}
 `
 
-// TestMCPPage: what no form can ask for is asked for on a page, and the call goes on when it
-// has been answered there.
+// TestMCPPage: questions that no form can ask are asked on a page, and the call continues when they have been
+// answered there.
 func TestMCPPage(t *testing.T) {
 	var document bytes.Buffer
 	w := gzip.NewWriter(&document)
@@ -348,8 +349,8 @@ func (j *answeredMeanwhile) Events(ctx context.Context, run string, from int64) 
 	return j.Journal.Events(ctx, run, from)
 }
 
-// TestMCPAnsweredMeanwhile: a call goes on to its end where another client answers the run in the moment in which this
-// one is to be asked.
+// TestMCPAnsweredMeanwhile: a call continues to its end if another client answers the run just before this one is
+// asked.
 func TestMCPAnsweredMeanwhile(t *testing.T) {
 	dir, g := t.TempDir(), &gate{open: make(chan struct{})}
 	parts := newParts(dir, g)
@@ -383,8 +384,7 @@ steps:
 	}
 }
 
-// TestMCPState: what a client carries to its next request is good for its run and its user
-// alone.
+// TestMCPState: the state that a client carries to its next request is only valid for its run and its user.
 func TestMCPState(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	lin, bo := f.token("lin", store.RunsWrite), f.token("bo", store.RunsWrite)
@@ -437,8 +437,7 @@ func TestMCPState(t *testing.T) {
 	}
 }
 
-// TestMCPResources: runs, prompts and flows can be read, by those who may, and never those
-// of another user.
+// TestMCPResources: runs, prompts and flows can be read by users with the right, and never another user's.
 func TestMCPResources(t *testing.T) {
 	inEachEra(t, nil, func(t *testing.T, f *fixture, era string) {
 		lin := f.token("lin", store.RunsWrite, store.RunsRead, store.FlowsRead)

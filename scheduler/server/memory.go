@@ -22,7 +22,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// registerMemory adds what is done with memories.
+// registerMemory adds the endpoints for memories.
 func (s *Server) registerMemory() {
 	const list, one = base + "/memory", base + "/memory/{id}"
 	gone := []int{http.StatusNotFound}
@@ -108,8 +108,8 @@ func (s *Server) listMemories(ctx context.Context, in *listMemoriesInput) (*body
 // cursorSeparator is between the time of a cursor and the memory that the next ones come after.
 const cursorSeparator = ","
 
-// memoriesAfter returns n memories, the newest first: those after the one with the id last, which is of the last millisecond of
-// the selection; with "", and where that one is gone, from the first on.
+// memoriesAfter returns n memories, the newest first: the ones after the memory with the id last, which is of the
+// last millisecond of the selection; with "", or if that one is gone, from the first on.
 func memoriesAfter(ctx context.Context, s memory.Store, which memory.Selection, last string, n int) ([]memory.BaseMemory, error) {
 	for which.Newest = n; ; which.Newest *= 4 {
 		var list []memory.BaseMemory
@@ -222,8 +222,8 @@ func (s *Server) getMemory(ctx context.Context, in *getMemoryInput) (*body[value
 	return &body[value.Value]{*found}, nil
 }
 
-// selectID returns the memory, and what of it an id selects: of everyone's where the caller
-// is not bound.
+// selectID returns the memory, and the selection of an id in it: among everyone's memories if the caller is not
+// bound.
 func (s *Server) selectID(ctx context.Context, in *OneMemory) (*memory.SnapshotProcessor, memory.Selection, error) {
 	which := memory.Selection{Users: memory.AllUsers(), ID: in.ID}
 	var err error
@@ -237,7 +237,7 @@ func (s *Server) selectID(ctx context.Context, in *OneMemory) (*memory.SnapshotP
 	return p, which, err
 }
 
-// addOldVersions adds what a memory was before, the newest first, to its document.
+// addOldVersions adds the earlier versions of a memory, the newest first, to its document.
 func addOldVersions(ctx context.Context, store memory.Historian, id string, doc *value.Map) error {
 	old, err := store.History(ctx, id)
 	if err != nil {
@@ -255,7 +255,7 @@ func addOldVersions(ctx context.Context, store memory.Historian, id string, doc 
 	return nil
 }
 
-// firstOf returns the first of a list as JSON; nil where there is none.
+// firstOf returns the first of a list as JSON; nil if there is none.
 func firstOf[T any](list iter.Seq2[T, error]) (*value.Value, error) {
 	for x, err := range list {
 		if err != nil {
@@ -426,8 +426,7 @@ func (s *Server) memoryUsers(ctx context.Context, in *Listing) (*body[page[memor
 	return pageOf(items, in, func(i memoryUserItem) string { return i.User }), nil
 }
 
-// exportMemories writes a user's memories as JSON lines; those of others are for
-// administrators.
+// exportMemories writes a user's memories as JSON lines; other users' memories are for administrators.
 func (s *Server) exportMemories(ctx context.Context, in *OfUser) (*stream, error) {
 	users, err := s.usersOrAll(ctx, in.User)
 	if err != nil {

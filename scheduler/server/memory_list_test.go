@@ -46,7 +46,8 @@ func TestMemoriesOfOneTime(t *testing.T) {
 	}
 }
 
-// TestMemoryCursorOfADeletedMemory: where the memory that a cursor names is gone, the memories of its time are listed again.
+// TestMemoryCursorOfADeletedMemory: if the memory that a cursor names is gone, the memories of its time are listed
+// again.
 func TestMemoryCursorOfADeletedMemory(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.MemoryRead, store.MemoryWrite)

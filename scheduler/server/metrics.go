@@ -57,7 +57,7 @@ func (s *Server) registerMetrics() {
 		method: http.MethodGet, path: "/metrics", id: "get-metrics", summary: "Get the metrics of the server, in the text format of Prometheus", scope: store.Metrics,
 		media: []string{"text/plain"},
 	}, func(ctx context.Context, _ *none) (*stream, error) {
-		if p := refuseBound(ctx); p != nil { // the numbers are those of all users
+		if p := refuseBound(ctx); p != nil { // the numbers cover all users
 			return nil, p
 		}
 		return &stream{func(hctx huma.Context) {
@@ -88,7 +88,7 @@ func (s *Server) registerWorkers() {
 type triggerCounts struct {
 	store *store.Store
 
-	mu             sync.Mutex // guards what follows
+	mu             sync.Mutex // guards the fields below
 	counted        time.Time
 	paused, failed int
 }
@@ -110,7 +110,7 @@ func (c *triggerCounts) count() (paused, failed int) {
 type waitingRuns struct {
 	service *service.Service
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	counted time.Time
 	n       float64
 }

@@ -31,7 +31,7 @@ import (
 
 // otlpReceiver takes spans as a collector does.
 type otlpReceiver struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	spans   []*tracespb.Span
 	headers http.Header
 }
@@ -131,7 +131,7 @@ func (f *fixture) waitForState(token, run string, want journal.RunStatus) {
 	f.t.Fatalf("the run %s does not come to %s", run, want)
 }
 
-// The spans of a run are those of its events, and the parts of one that waited join.
+// The spans of a run match its events, and the parts of a run that waited are joined.
 func TestTraces(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		observer, receiver := newObserver(t, content)
@@ -161,7 +161,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// GET /metrics has what happened, in a form that Prometheus reads, and names no user and no run.
+// GET /metrics has the counts in a form that Prometheus reads, and names neither users nor runs.
 func TestMetrics(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)

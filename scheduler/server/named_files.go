@@ -21,9 +21,8 @@ type namedFile struct {
 	isChanged bool // since the run read it, or it may be
 }
 
-// namedFiles returns the files that prompts of the run name and that it has not kept, as far
-// as they are there. What a prompt names may come from anywhere, so only files below the
-// folder of the flow are shown, and none that are hidden.
+// namedFiles returns the files that prompts of the run name and that it has not kept, as far as they are there.
+// The names may come from anywhere, so only files below the folder of the flow are shown, and no hidden ones.
 func (s *Server) namedFiles(ctx context.Context, run string, known *service.RunFiles) ([]namedFile, error) {
 	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), run)
 	if err != nil || details.Unreadable != nil {

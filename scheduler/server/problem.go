@@ -111,7 +111,7 @@ func (p *Problem) without(folders *folder.Hider) *Problem {
 	return &whole
 }
 
-// newFault returns what is wrong at a place.
+// newFault returns a fault at a place.
 func newFault(pointer string, message, hint wording.Text) Fault {
 	return Fault{Pointer: pointer, Message: message.En, Hint: hint.En, chineseMessage: message.Zh, chineseHint: hint.Zh}
 }
@@ -127,7 +127,7 @@ func (p *Problem) retryAfter(seconds int) *Problem {
 	return p
 }
 
-// notFound is the answer for what does not exist, or does not for the caller.
+// notFound is the answer for a thing that does not exist, or that the caller may not see.
 func notFound(format, id string) *Problem {
 	return newProblem(http.StatusNotFound, string(calls.NotFound), wording.Say(format, id), wording.Text{})
 }
@@ -260,7 +260,7 @@ func flowFaults(problems flow.Problems) (all []Fault) {
 	return all
 }
 
-// schemaFaults returns what does not fit a schema, below a pointer.
+// schemaFaults returns the values that do not fit a schema, below a pointer.
 func schemaFaults(below string, problems schema.Problems) (all []Fault) {
 	for _, p := range problems {
 		message, hint := p.Text()
@@ -269,7 +269,7 @@ func schemaFaults(below string, problems schema.Problems) (all []Fault) {
 	return all
 }
 
-// brokenFlow is the answer where a flow has errors.
+// brokenFlow is the answer if a flow has errors.
 func brokenFlow(problems flow.Problems) *Problem {
 	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the flow has errors"), wording.Say("correct the flow at these places"))
 	p.Errors = flowFaults(problems)

@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// TestProblemsInTheLanguageOfTheClient asks for the same mistakes in each language: sentences
-// of the server, and those of the libraries below it.
+// TestProblemsInTheLanguageOfTheClient asks for the same mistakes in each language: sentences of the server, and
+// of the libraries below it.
 func TestProblemsInTheLanguageOfTheClient(t *testing.T) {
 	dir := t.TempDir()
 	f := newFixture(t, dir, nil, nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// TestProblemOfWrappedFlowErrors: what an error says around the errors of a flow stays in the detail.
+// TestProblemOfWrappedFlowErrors: the text of an error around the errors of a flow stays in the detail.
 func TestProblemOfWrappedFlowErrors(t *testing.T) {
 	problems := flow.Problems{{Message: "unknown call", Pos: flow.Position{File: "a.yaml", Line: 2, Col: 3}}}
 	wrapped := problemOf(calls.Errorf(calls.Invalid, "the run cannot go on: %w", problems))

@@ -41,7 +41,7 @@ steps:
   - {id: say, call: template, with: {template: "done"}, to_user: true}
 `
 
-// TestReply: through each door, what is no answer makes the same question again in words, and a value ends the wait.
+// TestReply: through each door, a message that does not answer repeats the question, and a value ends the wait.
 func TestReply(t *testing.T) {
 	for name, c := range replies {
 		for _, language := range []string{"en", "zh"} {
@@ -93,7 +93,8 @@ func TestReply(t *testing.T) {
 	}
 }
 
-// TestReplyRefused: a value of a form that does not fit is told in words, through the form of the page and that of MCP.
+// TestReplyRefused: a value of a form that does not fit is reported in words, through the form of the page and
+// through MCP's.
 func TestReplyRefused(t *testing.T) {
 	for name, c := range map[string]struct{ property, value, en, zh string }{
 		"a pattern":    {replies["a pattern"].property, "x", "That does not look like an order number (such as A-1042).", "这看起来不像order number（例如 A-1042）。"},
@@ -249,7 +250,7 @@ func TestReplyTellsWaysOut(t *testing.T) {
 	}
 }
 
-// TestRepliesAtOnce: of two messages at once, one is taken, and the other is none for what is asked next.
+// TestRepliesAtOnce: of two messages at once, one is used, and the other does not answer the next question.
 func TestRepliesAtOnce(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)

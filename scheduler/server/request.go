@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// request is what the server knows of a request. ServeHTTP makes it; the handlers read it
-// from the context, on the goroutine of the request.
+// request is the server's data about a request. ServeHTTP makes it; the handlers read it from the context, on the
+// goroutine of the request.
 type request struct {
 	id     string
 	http   *http.Request

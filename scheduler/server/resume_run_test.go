@@ -55,7 +55,7 @@ func TestEndedMeanwhile(t *testing.T) {
 					t.Errorf("the run has not finished: %s", r.text)
 				}
 			}
-			if path == "chat" { // it does not ask again for what the run has
+			if path == "chat" { // it does not repeat questions that the run has answers to
 				r := one.chat(token, "sub~wait", messages("Rain", first.at(said), "Hangzhou"), "", "X-Session-Id", "s")
 				if r.status != http.StatusConflict || r.at("/error/code") != "held" || r.header.Get("X-Should-Retry") != "false" {
 					t.Errorf("got %d %v %s", r.status, r.header, r.text)
@@ -69,8 +69,8 @@ func TestEndedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestHandOver stops a server in the middle of a run: the next one goes on with it, and with
-// those that were queued, without doing again what had finished.
+// TestHandOver stops a server in the middle of a run: the next one continues it, and the queued ones, without
+// repeating finished steps.
 func TestHandOver(t *testing.T) {
 	dir := t.TempDir()
 	closed := &gate{open: make(chan struct{})}
@@ -102,8 +102,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestHandOverOfRunsWithAClient stops a server while clients wait for runs: they are answered, and the next server goes on with the
-// runs, those of chats too, as it was not the clients who left.
+// TestHandOverOfRunsWithAClient stops a server while clients wait for runs: they are answered, and the next server
+// continues the runs, chats' runs too, because the clients have not left.
 func TestHandOverOfRunsWithAClient(t *testing.T) {
 	dir := t.TempDir()
 	f := newFixture(t, dir, &gate{open: make(chan struct{})}, nil)

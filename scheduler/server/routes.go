@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// registerAll adds all endpoints. What is not here is not served.
+// registerAll adds all endpoints. Only these are served.
 func (s *Server) registerAll() {
 	s.api = s.newAPI()
 	s.registerRuns()
@@ -34,7 +34,7 @@ func (s *Server) registerAll() {
 	s.mux.HandleFunc("/", s.answerUnknownPath)
 }
 
-// answerUnknownPath answers what no endpoint does.
+// answerUnknownPath answers requests that no endpoint serves.
 func (s *Server) answerUnknownPath(w http.ResponseWriter, r *http.Request) {
 	if s.page != nil && s.page.serve(w, r) {
 		return
@@ -95,7 +95,7 @@ func writeMarkdown(w http.ResponseWriter, text string) {
 	_, _ = io.WriteString(w, text) // the client may have gone
 }
 
-// registerRuns adds what is done with runs.
+// registerRuns adds the endpoints for runs.
 func (s *Server) registerRuns() {
 	const run = base + "/runs/{id}"
 	gone, held := []int{http.StatusNotFound}, []int{http.StatusNotFound, http.StatusConflict}

@@ -88,7 +88,7 @@ type getPromptsInput struct {
 	Step string `query:"step" doc:"The step; by default the last one that built a prompt."`
 }
 
-// getPrompts explains where each piece of a step's prompts comes from.
+// getPrompts explains the origin of each piece of a step's prompts.
 func (s *Server) getPrompts(ctx context.Context, in *getPromptsInput) (*body[shaped[service.Prompts]], error) {
 	if _, err := s.findRun(ctx, in.ID); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (s *Server) getFiles(ctx context.Context, in *getFilesInput) (*body[filesBo
 	return out, nil
 }
 
-// withContent returns the file with its size, and its content where that was asked for.
+// withContent returns the file with its size, and its content if that was asked for.
 func (f fileBody) withContent(content []byte, isAsked bool) fileBody {
 	f.Size = len(content)
 	if !isAsked {

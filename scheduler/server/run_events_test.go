@@ -15,8 +15,8 @@ import (
 
 const eventStream = "text/event-stream"
 
-// TestStreamResumes cuts the stream of a run after every event: what follows is the same,
-// byte for byte, and after the last event there is nothing, for good.
+// TestStreamResumes cuts the stream of a run after every event: the rest is the same, byte for byte, and after the
+// last event nothing follows.
 func TestStreamResumes(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
@@ -233,7 +233,7 @@ func TestFeed(t *testing.T) {
 }
 
 // TestFeedResumes: a client whose stream broke off before any change comes back with the id that the stream began with,
-// and gets what has changed since; with the id of another server it is told that changes may be lost.
+// and gets the changes since; with the id of another server it learns that changes may be lost.
 func TestFeedResumes(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	lin := f.token("lin", store.RunsRead, store.RunsWrite)

@@ -51,8 +51,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestChangedFiles: a file that the run has not kept is told to have changed where it was written after the run read it, or where
-// the text of a prompt is not at its place, be the file as old as ever.
+// TestChangedFiles: a file that the run has not kept is reported as changed if it was written after the run read
+// it, or if the text of a prompt is not at its place, however old the file is.
 func TestChangedFiles(t *testing.T) {
 	dir := t.TempDir()
 	f := newFixture(t, dir, nil, nil)

@@ -47,7 +47,7 @@ type runSummary struct {
 	Usage    llm.Usage `json:"usage" doc:"What its steps have spent that are over."`
 }
 
-// summaryOf returns the summary of a run; nil where its journal has none.
+// summaryOf returns the summary of a run; nil if its journal has none.
 func summaryOf(s journal.Summary) *runSummary {
 	if s == (journal.Summary{}) {
 		return nil
@@ -67,7 +67,7 @@ func itemOf(info *journal.RunInfo) *RunItem {
 // encodeLine returns the item as JSON of one line.
 func (i *RunItem) encodeLine() []byte { return value.Must(i).AppendJSON(nil) }
 
-// isUnknownRun reports whether a look-up failed because there is no such run for the caller.
+// isUnknownRun reports whether a look-up failed because the run does not exist for the caller.
 func isUnknownRun(err error) bool {
 	return calls.KindOf(err) == calls.NotFound || errors.Is(err, service.ErrNoJournal)
 }
@@ -150,7 +150,7 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (*body[page[*R
 	return newPage(items, next), nil
 }
 
-// runsFor yields the runs of a filter; no more than are needed where each of them counts.
+// runsFor yields the runs of a filter; no more than needed if each of them counts.
 func (s *Server) runsFor(ctx context.Context, filter journal.RunFilter, in *listRunsInput) iter.Seq2[*journal.RunInfo, error] {
 	if in.Query == "" {
 		filter.Limit = in.Limit + 1
@@ -179,8 +179,8 @@ type runHour struct {
 	Waiting int       `json:"waiting"`
 }
 
-// countRuns counts the runs that the caller can see by the hours in which they began: those of a day, or since a
-// time, for example of a week with since=168h.
+// countRuns counts the runs that the caller can see by the hours in which they began: the runs of a day, or since
+// a time, for example of a week with since=168h.
 func (s *Server) countRuns(ctx context.Context, in *RunsWanted) (*body[runHours], error) {
 	now := time.Now()
 	filter, err := in.readFilter(now)
@@ -259,7 +259,7 @@ func (in *RunsWanted) readFilter(now time.Time) (journal.RunFilter, error) {
 	return f, nil
 }
 
-// matchesQuery reports whether a text is a part of what is known of a run.
+// matchesQuery reports whether a text occurs in the data about a run.
 func matchesQuery(info *journal.RunInfo, query string) bool {
 	query = strings.ToLower(query)
 	for _, text := range []string{info.ID, info.Flow, info.Summary.Question, info.Summary.Reply, info.Summary.Error} {
@@ -275,7 +275,7 @@ func matchesQuery(info *journal.RunInfo, query string) bool {
 	return false
 }
 
-// runBody is a run with its steps: what `runs show --json` prints, and more.
+// runBody is a run with its steps: the output of `runs show --json`, and more.
 type runBody struct {
 	RunItem
 	Steps   []*journal.StepState `json:"steps"`
@@ -429,7 +429,7 @@ func (s *Server) cancelRun(ctx context.Context, in *RunID) (*body[*RunItem], err
 	return &body[*RunItem]{itemOf(info)}, nil
 }
 
-// overProblem is the answer where a run is over.
+// overProblem is the answer if a run is over.
 func overProblem(info *journal.RunInfo) *Problem {
 	p := newProblem(http.StatusConflict, "over", wording.Say("the run is %s", wording.Of(string(info.State))), wording.Text{})
 	p.Run = info.ID

@@ -49,7 +49,7 @@ func (f *fixture) key(token, user string) string {
 	return strings.Split(token, "_")[1] + "/" + user
 }
 
-// TestQueueIsFull: what cannot be queued is refused, and says when to come again.
+// TestQueueIsFull: a run that cannot be queued is refused, and the answer says when to retry.
 func TestQueueIsFull(t *testing.T) {
 	closed := &gate{open: make(chan struct{})}
 	f := newFixture(t, t.TempDir(), closed, func(o *server.Options) { o.Limits.Runs, o.Limits.Queued = 1, 1 })
@@ -85,7 +85,7 @@ func TestCancel(t *testing.T) {
 func TestWaitForWaiting(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
-	for range 10 { // the state was once that of the start
+	for range 10 { // the state was once wrongly the one at the start
 		if r := f.do(token, "POST", "/api/v1/runs?wait=20s", `{"flow": "sub/wait"}`); r.status != http.StatusCreated || r.at("/state") != "waiting" {
 			t.Fatalf("got %d %s", r.status, r.text)
 		}
@@ -146,8 +146,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A list has the question, the reply and the usage of each run, a bound user those of their own runs; the counts by hour
-// likewise.
+// A list has the question, the reply and the usage of each run, a bound user sees only their own runs; the same
+// holds for the counts by hour.
 func TestRunSummaries(t *testing.T) {
 	answers := &gate{open: make(chan struct{})}
 	close(answers.open)

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/triggers"
 )
 
-// registerSchedules adds what is done with the schedules of flows.
+// registerSchedules adds the endpoints for the schedules of flows.
 func (s *Server) registerSchedules() {
 	const one = base + "/schedules/{id}"
 	gone := []int{http.StatusNotFound}

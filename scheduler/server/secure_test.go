@@ -27,7 +27,7 @@ import (
 // brokenFlow cannot run, and names a file that is not there.
 const brokenFlow = "llm: nothing\nsteps:\n  - {id: a, call: chta, with: {user: !file missing.md}}\n"
 
-// TestFoldersStayHidden: no answer tells where the server keeps its flows and its state.
+// TestFoldersStayHidden: no answer has the paths of the server's flows and its state.
 func TestFoldersStayHidden(t *testing.T) {
 	dir := t.TempDir()
 	f := newFixture(t, dir, nil, func(o *server.Options) { o.Edit, o.Folders = true, []string{dir} })
@@ -204,7 +204,8 @@ func TestBrokenBodies(t *testing.T) {
 	}
 }
 
-// TestTriggersOfOthers: a token that is bound to a user saves triggers of that user alone, for those of others begin runs as these.
+// TestTriggersOfOthers: a token that is bound to a user saves only that user's triggers, because other users'
+// triggers begin runs as these users.
 func TestTriggersOfOthers(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.Edit = true })
 	lin, operator := f.token("lin", store.FlowsRead, store.FlowsWrite), f.token("", store.FlowsRead, store.FlowsWrite)
@@ -248,7 +249,8 @@ func TestTriggersOfOthers(t *testing.T) {
 	}
 }
 
-// TestIDsTellNothing: whoever names the id of a memory learns not whether another user has one of that id, by any door.
+// TestIDsTellNothing: a caller who names the id of a memory cannot learn, through any door, whether another user
+// has one with that id.
 func TestIDsTellNothing(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	writeFile(t, filepath.Join(f.dir, "flows", "save.yaml"),

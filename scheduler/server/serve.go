@@ -149,7 +149,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	end, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	if shut := h.Shutdown(end); shut != nil {
-		_ = h.Close() // whoever has not read by now is cut off
+		_ = h.Close() // clients that have not read by now are cut off
 	}
 	stop()
 	work.Wait()
@@ -159,7 +159,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// keepHouse deletes what is too old from the store, and makes snapshots of memories.
+// keepHouse deletes old entries from the store, and makes snapshots of memories.
 func (s *Server) keepHouse(ctx context.Context) {
 	ticker := time.NewTicker(time.Hour)
 	defer ticker.Stop()
@@ -198,7 +198,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 	req.http, req.rc = r, http.NewResponseController(w)
 	rec := &recorder{ResponseWriter: w, request: req, rc: req.rc}
-	_ = rec.rc.SetWriteDeadline(time.Time{}) // that of the request before it on the connection
+	_ = rec.rc.SetWriteDeadline(time.Time{}) // clears the deadline of the connection's previous request
 	h := w.Header()
 	h.Set("X-Request-Id", req.id)
 	h.Set("X-Content-Type-Options", "nosniff")

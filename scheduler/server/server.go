@@ -1,9 +1,8 @@
-// Package server is the HTTP API of scheduler serve: flows are listed, runs started,
-// followed, answered and looked at, single calls made, memory kept. It knows the use cases
-// (package service) and no flags, settings or concrete calls. This
-// file is what a server is made of, and knows no handler; serve.go runs it; routes.go lists
-// the handlers, which are plain functions over the service; api.go makes the OpenAPI document
-// of their types.
+// Package server is the HTTP API of scheduler serve: it lists flows, starts, follows, answers and shows runs,
+// makes single calls, and manages memory. For example, POST /api/v1/flows/hello/runs starts a run of the flow
+// hello. It uses the use cases (package service) but no flags, settings or concrete calls. This file builds a
+// server without its handlers; serve.go runs it; routes.go lists the handlers, which are plain functions over the
+// service; api.go makes the OpenAPI document from their types.
 package server
 
 import (
@@ -30,7 +29,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/telemetry"
 )
 
-// Options are what a [Server] is made of. Service, Store and Log are needed.
+// Options are the dependencies and settings of a [Server]. Service, Store and Log are needed.
 type Options struct {
 	Service *service.Service
 	// Store has tokens, sessions and keys; the caller closes it after the server.
@@ -38,7 +37,8 @@ type Options struct {
 	Log   *slog.Logger
 	// Flows are the folders of the flows that clients may name.
 	Flows []string
-	// Folders are further folders of the server, for example of its state: no answer to a client has their paths, or those of Flows.
+	// Folders are further folders of the server, for example of its state: no answer to a client has their paths, or
+	// the paths of Flows.
 	Folders []string
 	// Limits bound the runs, Recover names the interrupted ones that are taken up.
 	Limits  dispatch.Limits
@@ -47,14 +47,13 @@ type Options struct {
 	GiveUpAfter time.Duration
 	// On is [dispatch.Options] On.
 	On string
-	// Queue is where runs of other machines wait whose flow names no queue.
+	// Queue is the default queue for runs of other machines, used if the flow names none.
 	Queue string
 	// Drain is how long runs at work are waited for at the end.
 	Drain time.Duration
 	// NoAuth lets everyone in who can connect.
 	NoAuth bool
-	// Hosts are further names of this server, Origins those of pages that may read its
-	// answers.
+	// Hosts are further names of this server, Origins the origins of pages that may read its answers.
 	Hosts, Origins []string
 	// BehindTLS tells that clients come through a proxy that speaks TLS: cookies are Secure, and addresses begin with https.
 	BehindTLS bool
@@ -70,14 +69,13 @@ type Options struct {
 	OpenAI openai.Settings
 	// MCP are the settings of /mcp.
 	MCP mcp.Settings
-	// Telemetry counts what happens in runs, for GET /metrics; nil is one of the server's own,
-	// without traces.
+	// Telemetry counts the events of runs, for GET /metrics; nil is one of the server's own, without traces.
 	Telemetry *telemetry.Observer
-	// Language is that of summaries, Version that of the program.
+	// Language is the language of summaries, Version the program's version.
 	Language, Version string
 	// Currency is the unit of costs.
 	Currency llm.Currency
-	// Functions and Plugins list what is known, as JSON objects.
+	// Functions and Plugins list the known functions and plugins as JSON objects.
 	Functions, Plugins func() ([]value.Value, error)
 	// Notify are URLs that are told of runs; Client sends to them.
 	Notify []notify.Target

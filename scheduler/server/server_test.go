@@ -37,7 +37,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// flows are those of the servers of the tests.
+// flows are the flows of the tests' servers.
 var flows = map[string]string{
 	"echo.yaml": `name: echo
 description: Say it again.
@@ -194,8 +194,7 @@ func secretOf(name string) (string, bool) {
 	return text, ok
 }
 
-// newFixture starts a server; change may change its options. What was there in dir before is
-// there again.
+// newFixture starts a server; change may change its options. Files already in dir are kept.
 func newFixture(t testing.TB, dir string, slow llm.Provider, change func(*server.Options)) *fixture {
 	t.Helper()
 	for name, text := range flows {
@@ -343,7 +342,7 @@ func (f *fixture) start(token, flow, inputs string) string {
 	return r.at("/run")
 }
 
-// TestOldVersions: what a memory was before it was saved again is shown when it is asked for.
+// TestOldVersions: the earlier version of a memory that was saved again is shown on request.
 func TestOldVersions(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.MemoryRead, store.MemoryWrite)
@@ -384,7 +383,7 @@ func TestCallExamples(t *testing.T) {
 			without = append(without, name)
 			continue
 		}
-		isOffline := name == "http" // there is no network in tests
+		isOffline := name == "http" // tests have no network
 		if r := f.do(token, "POST", path, request.JSON()); r.status != http.StatusOK && !isOffline {
 			t.Errorf("%s with %s: %d %s", path, request.JSON(), r.status, r.text)
 		}

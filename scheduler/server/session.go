@@ -11,7 +11,7 @@ import (
 
 const sessionLife = 12 * time.Hour
 
-// registerSessions adds what logs people in and out.
+// registerSessions adds the endpoints that log people in and out.
 func (s *Server) registerSessions() {
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: base + "/session", id: "log-in", summary: "Exchange a token for a cookie", open: true, noStore: true, status: http.StatusNoContent,
@@ -40,7 +40,7 @@ func (s *Server) createSession(ctx context.Context, token string) (text string, 
 	return text, err
 }
 
-// handleLogin is the page behind the login link: it logs in whoever opens it.
+// handleLogin is the page behind the login link: it logs in the person who opens it.
 func (s *Server) handleLogin(w http.ResponseWriter, r *http.Request) {
 	if s.page != nil && !r.URL.Query().Has("code") && s.page.serve(w, r) {
 		return // the page asks for a token
@@ -104,7 +104,7 @@ func (s *Server) logOut(ctx context.Context, _ *none) (*cookieOutput, error) {
 	return out, withStoreTimeout(ctx, func(ctx context.Context) error { return s.options.Store.EndSession(ctx, req.caller.session) })
 }
 
-// meBody is who makes the request, and what the server lets do.
+// meBody is the caller of the request, and the caller's rights.
 type meBody struct {
 	User    string        `json:"user,omitempty" doc:"The user whose runs and memories the token reaches; empty for all."`
 	Bound   bool          `json:"bound"`

@@ -92,7 +92,7 @@ func (s *Server) newStream(write func(context.Context, *sseWriter) error) (*stre
 		if e.flush() != nil {
 			return
 		}
-		// What the end of ctx breaks off tells of it in errors of its own.
+		// Work that is cut short by the end of ctx returns errors of its own.
 		if err := write(r.Context(), e); err != nil && errors.Is(context.Cause(r.Context()), dispatch.ErrStopping) {
 			e.addEvent("", "bye", []byte("{}"))
 			_ = e.flush() // the client may have gone
@@ -116,7 +116,7 @@ func (e *sseWriter) addID(id string) { e.buf.WriteString("id: " + id + "\n\n") }
 // addComment adds a comment, which clients ignore.
 func (e *sseWriter) addComment(text string) { e.buf.WriteString(": " + text + "\n\n") }
 
-// flush sends what was added.
+// flush sends the added bytes.
 func (e *sseWriter) flush() error {
 	if e.buf.Len() == 0 {
 		return nil

@@ -99,7 +99,7 @@ func TestIdempotencyOnTwoServers(t *testing.T) {
 type heldBegin struct {
 	journal.Journal
 	first sync.Once
-	// reached is closed when Begin was called; what go receives is the error.
+	// reached is closed when Begin was called; go receives its error.
 	reached chan struct{}
 	goOn    chan error
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// StartOptions are what a run begins with beside its flow.
+// StartOptions are the data, besides the flow, with which a run begins.
 type StartOptions struct {
 	Inputs       value.Value       `json:"inputs,omitempty" doc:"The inputs of the flow, an object."`
 	Conversation value.Value       `json:"conversation,omitzero" doc:"The messages before the question, oldest first: {role, content}, with names and tool calls as in /v1."`
@@ -75,8 +75,7 @@ func (s *Server) startRunOfFlow(ctx context.Context, in *startRunOfFlowInput) (*
 // maxWait bounds how long a request waits for the end of a run.
 const maxWait = 10 * time.Minute
 
-// startOnce begins a run, once for each idempotency key, and waits for its end where the client
-// wants that.
+// startOnce begins a run, once for each idempotency key, and waits for its end if the client asks for that.
 func (s *Server) startOnce(ctx context.Context, id string, o *StartOptions, head StartHead) (*startRunOutput, error) {
 	wait := time.Duration(0)
 	if head.Wait != "" {
@@ -112,7 +111,7 @@ func (s *Server) startOnce(ctx context.Context, id string, o *StartOptions, head
 	return out, nil
 }
 
-// ignoredOf names what a start gives that the flow does not read; "" for nothing.
+// ignoredOf names the options of a start that the flow does not read; "" for nothing.
 func (s *Server) ignoredOf(id string, o *StartOptions) string {
 	found, err := s.library.Flow(id)
 	if err != nil || found.Flow == nil || len(service.ConversationIgnored(found.Flow, o.Conversation)) == 0 {
@@ -121,7 +120,7 @@ func (s *Server) ignoredOf(id string, o *StartOptions) string {
 	return "conversation"
 }
 
-// hashOf returns the hash of what a start asks for.
+// hashOf returns the hash of the content of a start.
 func hashOf(flow string, o *StartOptions) []byte {
 	sum := sha256.Sum256(value.OfList(value.OfString(flow), value.Must(o)).AppendJSON(nil))
 	return sum[:]
@@ -193,7 +192,7 @@ func invalidInputs(faults []Fault) *Problem {
 
 // onceRequest is a request that begins a run once.
 type onceRequest struct {
-	// owner and key name the request, body is the hash of what it asks for.
+	// owner and key name the request, body is the hash of its content.
 	owner, key string
 	body       []byte
 	// principal is whose run it is.
@@ -233,7 +232,7 @@ func (s *Server) beginOnce(
 	info, lookUp := s.options.Service.Run(ctx, asked.principal, r.Run)
 	isRefused := errors.Is(err, service.ErrMachinesAway) // the run that may be on record is cancelled
 	if isUnknownRun(lookUp) || isRefused {
-		_ = s.options.Store.ReleaseRequest(ctx, r) // where that fails, a repeat has to ask the same
+		_ = s.options.Store.ReleaseRequest(ctx, r) // if that fails, a repeat must have the same content
 	}
 	if lookUp != nil || isRefused {
 		return answer, "", err
@@ -243,7 +242,7 @@ func (s *Server) beginOnce(
 	return answer, "true", s.storeAnswer(ctx, r, answer, err)
 }
 
-// repeatOnce answers a request whose key an earlier one had; hasBegun is false where that one has begun no run.
+// repeatOnce answers a request whose key an earlier one had; hasBegun is false if that one has begun no run.
 func (s *Server) repeatOnce(
 	ctx context.Context, asked onceRequest, earlier, r *store.Request,
 	describe func(ctx context.Context, run, flow string) (value.Value, error),
@@ -260,7 +259,7 @@ func (s *Server) repeatOnce(
 		return answer, false, nil
 	}
 	if err != nil {
-		_ = s.options.Store.ReleaseRequest(ctx, r) // where that fails, a repeat has to ask the same
+		_ = s.options.Store.ReleaseRequest(ctx, r) // if that fails, a repeat must have the same content
 		return answer, false, err
 	}
 	err = s.dispatcher.StartQueued(ctx, asked.principal, info)
@@ -280,8 +279,8 @@ func (s *Server) storeAnswer(ctx context.Context, r *store.Request, answer value
 	return s.options.Store.EndRequest(ctx, r)
 }
 
-// awaitEnd waits until a run is over or waits for values, and answers with the whole run
-// where it is over, else with how it stands then.
+// awaitEnd waits until a run is over or waits for values, and answers with the whole run if it is over, else with
+// its state then.
 func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, out *startRunOutput) error {
 	ctx, stop := s.withStop(ctx)
 	defer stop()

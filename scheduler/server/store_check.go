@@ -37,7 +37,7 @@ func withStoreTimeout(ctx context.Context, do func(context.Context) error) error
 type storeCheck struct {
 	ping func(context.Context) error
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	answered time.Time  // when the store last did
 	pending  *storePing // nil: the store is not being asked
 }
@@ -48,8 +48,8 @@ type storePing struct {
 	err  error
 }
 
-// await returns once the store answers. The error is the problem with status 503 where it does not; errors that the store
-// answers with are left to the handlers.
+// await returns once the store answers. The error is the problem with status 503 if it does not; errors from the
+// store itself are left to the handlers.
 func (c *storeCheck) await(ctx context.Context) error {
 	c.mu.Lock()
 	if time.Since(c.answered) < storeMemory {

@@ -24,7 +24,8 @@ type customerTalk struct {
 	Turns []talkTurn `json:"turns"`
 }
 
-// talkTurn is a message of a customer, what a model reads in it, and the text that the customer reads then.
+// talkTurn is a message of a customer, the values that a model reads in it, and the text that the customer reads
+// next.
 type talkTurn struct {
 	Says         string `json:"says"`
 	Reads        string `json:"reads"`
@@ -120,7 +121,7 @@ func TestTalks(t *testing.T) {
 				} else {
 					_, doc = callTool(t, s, "answer_run", map[string]any{"run": run, "message": turn.Says})
 				}
-				if textAt(doc, "/state") == "finished" { // what the steps say is no part of the result
+				if textAt(doc, "/state") == "finished" { // the steps' text is not a part of the result
 					continue
 				}
 				read := textAt(doc, "/question")

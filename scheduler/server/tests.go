@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// registerTests adds what is done with tests of flows.
+// registerTests adds the endpoints for tests of flows.
 func (s *Server) registerTests() {
 	const all = base + "/tests"
 	gone := []int{http.StatusNotFound}
@@ -49,7 +49,7 @@ type testFileProblem struct {
 	Flow string `json:"flow,omitempty" doc:"The id of the flow that it is in."`
 }
 
-// testFileCounts are how many cases gave what when they last ran.
+// testFileCounts count the cases by their last result.
 type testFileCounts struct {
 	Cases  int `json:"cases"`
 	NotRun int `json:"not_run" doc:"How many cases have not run yet."`
@@ -70,7 +70,7 @@ type testCase struct {
 	Last     *testResult      `json:"last,omitempty" doc:"What it gave when it last ran, without the checks that passed."`
 }
 
-// testResult is what a case gave: the line of scheduler test --json, with times.
+// testResult is the result of a case: the line of scheduler test --json, with times.
 type testResult struct {
 	ID        string    `json:"id"`
 	At        time.Time `json:"at,omitzero" doc:"When it ended."`
@@ -147,7 +147,8 @@ func (s *Server) describeCase(c *suite.Case) testCase {
 	return one
 }
 
-// briefResult returns what a case gave without pieces of prompts, and without the checks that passed and have no note.
+// briefResult returns the result of a case without pieces of prompts, and without the checks that passed and have
+// no note.
 func briefResult(c *result.Case) *testResult {
 	brief := newTestResult(c)
 	brief.Repeats = nil
@@ -164,7 +165,7 @@ func briefResult(c *result.Case) *testResult {
 	return brief
 }
 
-// newTestResult returns what a case gave.
+// newTestResult returns the result of a case.
 func newTestResult(c *result.Case) *testResult {
 	return &testResult{ID: c.ID(), At: c.At, ElapsedMS: float64(c.Elapsed) / float64(time.Millisecond), Case: *c}
 }
@@ -233,7 +234,7 @@ type runTestsInput struct {
 	}
 }
 
-// testRun is what the cases of a test file gave.
+// testRun has the results of the cases of a test file.
 type testRun struct {
 	File      string        `json:"file"`
 	Mode      result.Mode   `json:"mode" enum:"replay" doc:"Where the answers of models come from: replay is from cassettes only."`
@@ -297,7 +298,7 @@ func (s *Server) withStop(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { cancel(nil) }
 }
 
-// brokenTests is the answer where a test file has errors.
+// brokenTests is the answer if a test file has errors.
 func brokenTests(problems flow.Problems) *Problem {
 	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the test file has errors"), wording.Say("correct the test file or its flow at these places"))
 	p.Errors = flowFaults(problems)

@@ -115,7 +115,7 @@ func TestTestsAreListedAndRun(t *testing.T) {
 	}
 }
 
-// TestTestsOfTheCommandLine: what scheduler test has kept is shown, unless the case has run since.
+// TestTestsOfTheCommandLine: results kept by scheduler test are shown, unless the case has run since.
 func TestTestsOfTheCommandLine(t *testing.T) {
 	dir := t.TempDir()
 	files := compare.Files{Root: dir, Last: filepath.Join(dir, "test", "last.jsonl")}
@@ -151,7 +151,7 @@ func TestTestsOfTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestTestsAreRefused makes requests for what is not there, or cannot run.
+// TestTestsAreRefused makes requests for tests that do not exist, or cannot run.
 func TestTestsAreRefused(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.Language = "zh" })
 	token := f.token("", store.Admin)
@@ -192,7 +192,7 @@ func TestTestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTestsRunOnceAtATime: a second run is refused, and that of a client that leaves makes room for the next.
+// TestTestsRunOnceAtATime: a second run is refused, and the run of a client that leaves makes room for the next.
 func TestTestsRunOnceAtATime(t *testing.T) {
 	dir := t.TempDir()
 	began, goOn := make(chan struct{}, 8), make(chan struct{})

@@ -21,7 +21,8 @@ import (
 // datum is in every text of lin, with a word for its place, and in no request of bo. Ids have no such letters with a 9.
 var datum = regexp.MustCompile(`zq9[a-z]+`)
 
-// secretive are flows that keep data of the user who runs them: in memory, in what they wait for, in files of the run.
+// secretive are flows that keep data of the user who runs them: in memory, in their questions, in files of the
+// run.
 var secretive = map[string]string{
 	"keep.yaml": `name: keep
 inputs: {type: object, properties: {question: {type: string}, user: {type: string}}}
@@ -95,7 +96,7 @@ func (u *twoUsers) linSees() string {
 	return all.String()
 }
 
-// sees fails where an answer to bo has a datum of lin.
+// sees fails if an answer to bo has data of lin.
 func (u *twoUsers) sees(what string, r *reply) {
 	u.t.Helper()
 	if found := datum.FindString(r.text + fmt.Sprint(r.header)); found != "" {
@@ -185,7 +186,7 @@ func (u *twoUsers) tryEndpoints(t *testing.T) {
 	}
 }
 
-// tryFilters asks lists for what is lin's.
+// tryFilters asks lists for lin's data.
 func (u *twoUsers) tryFilters(t *testing.T) {
 	u.world.t = t
 	for _, path := range []string{"/api/v1/runs", "/api/v1/waiting", "/api/v1/memory", "/api/v1/memory/stats", "/api/v1/memory/export", "/api/v1/memory/snapshots", "/api/v1/flows", "/api/v1/schedules", "/api/v1/tests", "/api/v1/audit", "/api/v1/tokens", "/metrics", "/v1/models"} {

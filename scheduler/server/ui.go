@@ -15,14 +15,14 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// assetsPath is where the files of the page are whose names hold a hash of their content.
+// assetsPath is the path of the page's files whose names hold a hash of their content.
 const assetsPath = "/assets/"
 
 // nonceMark stands in the page's document for the nonce of an answer.
 const nonceMark = "NONCE-OF-THIS-ANSWER"
 
-// uiPage is the browser's side: a document, and what it loads. [New] makes it; it does not
-// change and is safe for concurrent use.
+// uiPage is the browser's side: a document and the files that it loads. [New] makes it; it does not change and is
+// safe for concurrent use.
 type uiPage struct {
 	document string
 	assets   map[string]uiAsset // by the path of the URL

@@ -60,8 +60,8 @@ func getPage(t *testing.T, f *fixture, method, path string, header ...string) (*
 	return answer, string(text)
 }
 
-// TestPage checks what the browser gets of the page: its document for every path that is not
-// the API's, without a login, with a nonce of its own.
+// TestPage checks the page in the browser: its document for every path that is not the API's, without a login,
+// with a nonce of its own.
 func TestPage(t *testing.T) {
 	f := newPageFixture(t)
 	nonces := map[string]bool{}
@@ -111,7 +111,7 @@ func TestPageAssets(t *testing.T) {
 	}
 }
 
-// TestNoPage checks that a server without a page says where its API is described.
+// TestNoPage checks that a server without a page names the place of its API's description.
 func TestNoPage(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	if answer, text := getPage(t, f, http.MethodGet, "/"); answer.StatusCode != http.StatusOK || !strings.Contains(text, "openapi.json") {

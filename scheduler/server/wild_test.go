@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// newWildFixture starts a server with the flows of a folder of test/wild/files beside those of the tests.
+// newWildFixture starts a server with the flows of a folder of test/wild/files beside the tests' flows.
 func newWildFixture(t *testing.T, folder string) *fixture {
 	t.Helper()
 	dir := t.TempDir()

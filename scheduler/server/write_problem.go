@@ -13,10 +13,10 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/openai"
 )
 
-// maxFaults bounds what a problem lists: a body may have hundreds of thousands of unknown members.
+// maxFaults limits the faults in a problem: a body may have hundreds of thousands of unknown members.
 const maxFaults = 100
 
-// fromHuma returns what the library found wrong with a request as a problem.
+// fromHuma returns the library's errors about a request as a problem.
 func fromHuma(e *huma.ErrorModel) *Problem {
 	kind := string(calls.Invalid)
 	if e.Status >= http.StatusInternalServerError {
@@ -40,8 +40,8 @@ func fromHuma(e *huma.ErrorModel) *Problem {
 	return p
 }
 
-// pointerOf returns the JSON pointer of a place that the library writes as a.b[0].c. Where the
-// place is that of an unknown member, v is the object that has it: its name may be any text.
+// pointerOf returns the JSON pointer of a place that the library writes as a.b[0].c. If the place is an unknown
+// member's, v is the object that has it: its name may be any text.
 func pointerOf(place string, v any) string {
 	name := ""
 	object, _ := v.(map[string]any)
@@ -85,7 +85,7 @@ func (s *Server) transformError(ctx huma.Context, _ string, v any) (any, error) 
 	return p, nil
 }
 
-// finishProblem returns a problem with the id of its request, and logs what is the server's fault.
+// finishProblem returns a problem with the id of its request, and logs it if it is the server's fault.
 func (s *Server) finishProblem(ctx context.Context, p *Problem) *Problem {
 	whole := p.in(s.languageOf(ctx)).without(s.folders)
 	id := requestOf(ctx).id

@@ -41,7 +41,8 @@ func (h *Hider) add(dir string) {
 	}
 }
 
-// Hide returns a text without the folders: what is in one keeps its path below it, and a folder itself its last name.
+// Hide returns a text without the folders: a path in one becomes relative to it, and a folder itself its last
+// name.
 func (h *Hider) Hide(text string) string {
 	if h == nil {
 		return text

@@ -16,23 +16,23 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// Settings are those of the server.
+// Settings are the settings of the MCP server.
 type Settings struct {
 	// Calls are the names of the calls that are tools, beside the flows.
 	Calls []string
 }
 
-// Options are what an [API] is made of.
+// Options are the dependencies and settings of an [API].
 type Options struct {
 	Settings
 	Service    *service.Service
 	Dispatcher *dispatch.Dispatcher
 	Library    *service.Library
 	Log        *slog.Logger
-	// Key signs what clients carry from one request to the next: it is the same for all
-	// servers that they may meet.
+	// Key signs the state that clients carry from one request to the next: it is the same for all servers that they
+	// may use.
 	Key []byte
-	// Language is that of descriptions, Version that of the program.
+	// Language is the language of descriptions, Version the program's version.
 	Language, Version string
 	// HideFolders takes the paths of the server's folders out of a text for clients; nil leaves it as it is.
 	HideFolders func(string) string
@@ -44,13 +44,13 @@ type Options struct {
 // with [API.Close]. It is safe for concurrent use.
 type API struct {
 	options Options
-	// versions is what the library asks about the versions of a request in a session.
+	// versions is the server that the library asks about the versions of a request in a session.
 	versions            *sdk.Server
 	stateless, stateful http.Handler
 	open                context.Context // ends with Close
 	close               context.CancelFunc
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	sessions []*sdk.Server
 	missing  map[string]bool // calls of the settings that were missed
 }
@@ -60,10 +60,9 @@ type Caller struct {
 	service.Principal
 	// Key tells callers apart that have the same user.
 	Key string
-	// Address is where the caller sees the pages of the server, http://host:port; "" where
-	// there are none.
+	// Address is the address of the server's pages for the caller, http://host:port; "" if there are none.
 	Address string
-	// What the caller may do beside running flows.
+	// The caller's rights besides running flows.
 	CanCall, CanReadRuns, CanReadFlows bool
 }
 

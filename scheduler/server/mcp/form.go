@@ -16,9 +16,9 @@ import (
 // listsSince is the first version of the protocol whose forms have titles for choices, and lists of choices.
 const listsSince = "2025-11-25"
 
-// formSchema returns the schema of a form with fields in the few words that forms have; labels are their titles. It describes the fields
-// and sets no bounds: the run judges the values, in its own words. hasLists is set for a client that knows lists of choices.
-// isSimple is false where a field takes JSON, which a page asks for better.
+// formSchema returns the schema of a form with fields in the few keywords that forms allow; labels are their
+// titles. It describes the fields and sets no bounds: the run judges the values, in its own words. hasLists is set
+// for a client that knows lists of choices. isSimple is false if a field takes JSON, for which a page is better.
 func formSchema(fields []journal.FormField, labels []string, hasLists bool) (form value.Value, isSimple bool) {
 	names := fieldNames(fields)
 	properties, needed := value.NewMap(len(fields)), []string{}

@@ -15,7 +15,7 @@ type liveWriter struct {
 	http.ResponseWriter
 	rc *http.ResponseController
 
-	mu     sync.Mutex // guards what follows, and the writer
+	mu     sync.Mutex // guards the fields below, and the writer
 	silent *time.Timer
 	isOver bool
 }
@@ -34,7 +34,7 @@ func (w *liveWriter) stop() {
 	w.silent.Stop()
 }
 
-// beat writes a comment where the answer is a stream.
+// beat writes a comment if the answer is a stream.
 func (w *liveWriter) beat() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *liveWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// FlushError sends what was written.
+// FlushError sends the written bytes.
 func (w *liveWriter) FlushError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,7 +1,6 @@
-// Package mcp serves flows as the tools of a Model Context Protocol server, over HTTP and
-// over stdio. A call of a tool is a run: it tells its progress, asks the user for what it
-// waits for where the client can do that, and answers with the outputs. Runs, their prompts
-// and flows are resources.
+// Package mcp serves flows as the tools of a Model Context Protocol server, over HTTP and over stdio. A call of a
+// tool is a run: it reports its progress, asks the user its questions if the client can do that, and answers with
+// the outputs. Runs, their prompts and flows are resources.
 //
 // A flow that ends in a question to a model is a prompt too: the run stops when its prompt is made, and the
 // model of the client answers it. For example the prompt support of a desk gives the client the customer's
@@ -79,8 +78,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request, by Caller) {
 	handler.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{by: by})))
 }
 
-// serverFor returns the library's server for a request; nil where there are too many
-// sessions.
+// serverFor returns the library's server for a request; nil if there are too many sessions.
 func (a *API) serverFor(r *http.Request) *sdk.Server {
 	v, _ := r.Context().Value(visitKey{}).(*visit)
 	isNewSession := r.Method == http.MethodPost && r.Header.Get(sessionHeader) == ""

@@ -184,8 +184,8 @@ func typedArguments(f *flow.Flow, texts map[string]string) (value.Value, error) 
 }
 
 // promptMessages returns the messages of a prompt in the shape of the protocol, which has the roles user and assistant
-// alone and one part to a message: instructions come as words of the user, which is how clients put in what a
-// person has picked, and a message with a picture becomes two.
+// alone and one part to a message: instructions become the user's messages, because clients insert a picked prompt
+// as the user's, and a message with a picture becomes two.
 func promptMessages(messages []value.Value) []*sdk.PromptMessage {
 	list := make([]*sdk.PromptMessage, 0, len(messages))
 	for _, m := range messages {

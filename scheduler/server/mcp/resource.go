@@ -21,7 +21,7 @@ const (
 	jsonType   = "application/json"
 )
 
-// addResources adds what can be read.
+// addResources adds the readable resources.
 func (c *client) addResources() {
 	if c.by.CanReadRuns {
 		c.server.AddResourceTemplate(&sdk.ResourceTemplate{
@@ -119,7 +119,7 @@ func (c *client) readFlow(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.R
 	return readResult(r, yamlType, string(f.Source)), nil
 }
 
-// orNotFound returns the error of the protocol for what is not there, and others as they are.
+// orNotFound returns the protocol's error for a missing resource, and other errors unchanged.
 func orNotFound(err error, uri string) error {
 	isMissing := calls.KindOf(err) == calls.NotFound || errors.Is(err, service.ErrNoJournal)
 	if err != nil && isMissing {

@@ -11,14 +11,14 @@ import (
 // anyObject is the schema of any object.
 func anyObject() value.Value { return value.OfMap(value.Pairs("type", "object")) }
 
-// typeOf returns the type of a schema; "" where it has none or several.
+// typeOf returns the type of a schema; "" if it has none or several.
 func typeOf(doc value.Value) string {
 	kind, _ := doc.Get("type")
 	text, _ := kind.Str()
 	return text
 }
 
-// objectSchema returns the schema of what a tool takes, which must be that of an object.
+// objectSchema returns the schema of a tool's arguments, which must describe an object.
 func objectSchema(doc value.Value) value.Value {
 	if doc.Kind() != value.Object {
 		return anyObject()
@@ -60,8 +60,8 @@ func withoutHeaders(doc value.Value) value.Value {
 	return doc
 }
 
-// runSchema returns the schema of the result of a tool that runs a flow; outputs is that of
-// the flow's outputs, null where they are not known.
+// runSchema returns the schema of the result of a tool that runs a flow; outputs is the schema of the flow's
+// outputs, null if not known.
 func runSchema(outputs value.Value) value.Value {
 	if _, err := schema.Parse(outputs); err != nil || outputs.Kind() != value.Object {
 		outputs = value.OfMap(nil)

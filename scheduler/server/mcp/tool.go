@@ -88,7 +88,7 @@ func (c *client) interceptMethods(next sdk.MethodHandler) sdk.MethodHandler {
 			if one == nil {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", value.Truncate(params.Name, 80))}
 			}
-			// The library calls tools by their names; what the tool takes is checked here.
+			// The library calls tools by their names; its arguments are checked here.
 			c.server.AddTool(&sdk.Tool{Name: params.Name, InputSchema: anyObject()}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 				found, _ := ctx.Value(toolKey{}).(*tool)
 				return found.call(ctx, r)
@@ -180,8 +180,8 @@ func safeName(name string) (safe string, isSame bool) {
 	return safe, safe == name
 }
 
-// flowTools returns the names of the tools of flows by the ids of the flows. An id that tools
-// cannot have is made to fit; where that makes two alike, their names end with a hash.
+// flowTools returns the names of the tools of flows by the ids of the flows. An id that tools cannot have is made
+// to fit; if that makes two alike, their names end with a hash.
 func flowTools(flows []*service.LibraryFlow) map[string]string {
 	names, taken := map[string]string{}, map[string]string{}
 	for _, wantSame := range []bool{true, false} { // an id that fits keeps its name
@@ -215,7 +215,7 @@ func (c *client) flowTool(name string, f *service.LibraryFlow) *tool {
 	}
 }
 
-// conversationArgument is the argument of a flow's tool that is no input: the messages before the question.
+// conversationArgument is the argument of a flow's tool that is not an input: the messages before the question.
 const conversationArgument = "conversation"
 
 // takesConversation reports whether the tool of a flow takes the messages before the question: the flow reads them, and
@@ -236,7 +236,7 @@ func argumentsSchema(f *flow.Flow) value.Value {
 		"description", "The messages of the chat before this question, oldest first: {role, content}.")))
 }
 
-// answerTool returns the tool that answers what a run waits for.
+// answerTool returns the tool that answers the questions of a run.
 func (c *client) answerTool() *tool {
 	text := func(doc string) value.Value { return value.OfMap(value.Pairs("type", "string", "description", doc)) }
 	answer := value.OfMap(value.Pairs("type", "object", "required", []string{"pointer", "value"}, "properties", value.OfMap(value.Pairs(

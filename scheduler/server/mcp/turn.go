@@ -76,7 +76,7 @@ func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallTo
 	return t.followRun(ctx, dispatch.FollowOptions{UntilWaiting: true})
 }
 
-// followAnswers follows a run that waited at an event, and was given what it waited for, or is given it elsewhere.
+// followAnswers follows a run that waited at an event and gets its answers here or elsewhere.
 func (t *turn) followAnswers(ctx context.Context, after int64) (*sdk.CallToolResult, error) {
 	return t.followRun(ctx, dispatch.FollowOptions{After: after, UntilWaitingAgain: true})
 }
@@ -95,8 +95,8 @@ func (t *turn) followRun(ctx context.Context, options dispatch.FollowOptions) (*
 	return t.finishTurn(ctx)
 }
 
-// leaveRun ends a call whose client has cancelled it, and the run with it. Where only the
-// connection or the server is gone, the run goes on.
+// leaveRun ends a call whose client has cancelled it, and the run with it. If only the connection or the server is
+// gone, the run continues.
 func (t *turn) leaveRun(ctx context.Context) (*sdk.CallToolResult, error) {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, dispatch.ErrStopping) {
@@ -112,7 +112,7 @@ func (t *turn) leaveRun(ctx context.Context) (*sdk.CallToolResult, error) {
 	return nil, errors.Join(cause, err)
 }
 
-// stoppedResult answers where the server ends before the run.
+// stoppedResult answers if the server ends before the run.
 func (t *turn) stoppedResult() *sdk.CallToolResult {
 	err := calls.Errorf(calls.Canceled, "the server stops; the run goes on at its next start").WithHint("read run://%s later", t.run)
 	return failureResult(err, t.run)
@@ -146,7 +146,7 @@ func (t *turn) finishTurn(ctx context.Context) (*sdk.CallToolResult, error) {
 	return t.followRun(ctx, dispatch.FollowOptions{After: state.LastSeq, UntilWaiting: true})
 }
 
-// runResult answers with a run and what came of it.
+// runResult answers with a run and its result.
 func (t *turn) runResult(state journal.RunStatus, name string, v value.Value) *sdk.CallToolResult {
 	doc := value.Pairs("run", t.run, "state", string(state))
 	if name != "" && !v.IsNull() {
@@ -174,17 +174,17 @@ func (t *turn) reportProgress(ctx context.Context, batch []*dispatch.Frame) {
 		if frame.Type != journal.StepStarted {
 			t.done[e.Step] = true
 		}
-		// The library drops what a client that has gone does not take.
+		// The library drops notifications for a client that is gone.
 		_ = t.request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 			ProgressToken: token, Progress: float64(len(t.done)), Total: float64(t.steps), Message: string(frame.Type) + " " + e.Step,
 		})
 	}
 }
 
-// isStepOfFlow reports whether an id is that of a step of the flow, not of a part of one.
+// isStepOfFlow reports whether an id names a step of the flow, not a part of one.
 func isStepOfFlow(id string) bool { return id != "" && !strings.ContainsAny(id, "/[") }
 
-// showRun returns the run that the call is about, and what of it is over.
+// showRun returns the run that the call is about, and its finished steps.
 func (t *turn) showRun(ctx context.Context, id string) (*service.RunDetails, error) {
 	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, id)
 	if err != nil {

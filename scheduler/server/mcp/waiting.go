@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// What the protocol calls what a user does with a form, and the kinds of forms.
+// The protocol's words for a user's actions on a form, and the kinds of forms.
 const (
 	accepted = "accept"
 	formMode = "form"
@@ -27,8 +27,8 @@ const (
 // maxFutile bounds how often a user is asked in one call whose answers bring nothing: a client may answer by itself.
 const maxFutile = 5
 
-// askUser asks the user for what the run waits for, a form for each step, and goes on with the
-// answers. Where the client cannot ask, the result has what the run waits for.
+// askUser asks the user the run's questions, a form for each step, and continues with the answers. If the client
+// cannot ask, the result has the questions.
 func (t *turn) askUser(ctx context.Context, details *service.RunDetails) (*sdk.CallToolResult, error) {
 	forms := t.userForms(details)
 	if len(forms) == 0 || t.futile > maxFutile {
@@ -60,7 +60,7 @@ func (t *turn) askUser(ctx context.Context, details *service.RunDetails) (*sdk.C
 	return t.applyForms(ctx, details, responses)
 }
 
-// waitingResult answers with what the run waits for.
+// waitingResult answers with the questions of the run.
 func (t *turn) waitingResult(state *journal.RunState) *sdk.CallToolResult {
 	doc := value.Pairs("run", t.run, "state", string(state.State), "waiting", value.Must(state.Waiting))
 	if len(state.Waiting) > 0 {
@@ -76,7 +76,7 @@ func (t *turn) waitingResult(state *journal.RunState) *sdk.CallToolResult {
 	return documentResult(value.OfMap(doc))
 }
 
-// requestState returns what the client carries to its next request: the run, signed for the caller.
+// requestState returns the state that the client carries to its next request: the run, signed for the caller.
 func (t *turn) requestState() string {
 	return t.run + "." + t.api.signTexts("run", t.run, t.by.Key, t.by.User)
 }
@@ -98,7 +98,7 @@ func (t *turn) continueRequest(ctx context.Context) (*sdk.CallToolResult, error)
 	return t.applyForms(ctx, details, t.request.Params.InputResponses)
 }
 
-// applyForms answers the run with what the user has put into forms.
+// applyForms answers the run with the values that the user has put into forms.
 func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, responses sdk.InputResponseMap) (*sdk.CallToolResult, error) {
 	waiting := details.State.Waiting
 	forms := t.userForms(details)
@@ -168,7 +168,7 @@ func (t *turn) resumeRun(ctx context.Context, details *service.RunDetails, answe
 	return t.followAnswers(ctx, details.State.LastSeq)
 }
 
-// unfitResult answers where values do not fit, in the words of the run.
+// unfitResult answers if values do not fit, in the words of the run.
 func (t *turn) unfitResult(details *service.RunDetails, answers []scheduler.Answer, err error) *sdk.CallToolResult {
 	why := t.api.options.Service.UnfitAnswers(details, answers)
 	if why == "" || calls.KindOf(err) != calls.Invalid {
@@ -223,7 +223,7 @@ func (t *turn) answerRun(ctx context.Context) (*sdk.CallToolResult, error) {
 	return t.resumeRun(ctx, details, answers)
 }
 
-// replyToRun gives the run what the user has written.
+// replyToRun gives the run the user's text.
 func (t *turn) replyToRun(ctx context.Context, details *service.RunDetails, message string) (*sdk.CallToolResult, error) {
 	reply, err := t.api.options.Service.Reply(ctx, t.by.Principal, t.api.options.Dispatcher, service.ReplyRequest{Run: t.run, Text: message, Wait: service.SlotWait})
 	if err != nil && ctx.Err() == nil {

@@ -1,6 +1,6 @@
-// Package notify tells URLs of the settings what became of runs: that they wait, failed or
-// finished. A message is stored before it is sent, signed as Standard Webhooks wants it, and
-// sent again for a day where it is not taken.
+// Package notify sends messages about runs to URLs of the settings, for example that a run has failed. A message
+// is stored before it is sent, signed as Standard Webhooks requires, and sent again for a day until it is
+// accepted.
 package notify
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/trigger"
 )
 
-// What targets may be told of beside the states of runs.
+// The events besides states of runs that targets may choose.
 const (
 	// OnStuck is a run that pauses because it was taken up in vain again and again.
 	OnStuck journal.RunStatus = "stuck"
@@ -44,8 +44,8 @@ type Target struct {
 	Secret string
 }
 
-// storedName returns what stands for the target in the store and in the log. The URL may be a credential, as that of a chat's
-// webhook is: the name has its host, and a hash that tells it from others of the host.
+// storedName returns the name of the target in the store and in the log. The URL may be a credential, for example
+// of a chat's webhook: the name has its host, and a hash that distinguishes it from others of the host.
 func (t *Target) storedName() string {
 	sum := sha256.Sum256([]byte(t.URL))
 	return t.host() + "#" + hex.EncodeToString(sum[:8])
@@ -60,7 +60,7 @@ func (t *Target) host() string {
 	return u.Host
 }
 
-// Options are what [New] needs.
+// Options are the dependencies and settings for [New].
 type Options struct {
 	Targets []Target
 	Service *service.Service
@@ -74,13 +74,12 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Notifier tells URLs what became of runs. A server makes one with [New]; it is safe for
-// concurrent use.
+// Notifier sends messages about runs to URLs. A server makes one with [New]; it is safe for concurrent use.
 type Notifier struct {
 	Options
 	wake chan struct{}
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	changed []string   // runs whose state may have changed
 }
 
@@ -177,8 +176,8 @@ func (n *Notifier) storeReported(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Scan stores the messages about runs that have changed since the last scan: of other
-// processes, and of this one where it died before it stored them.
+// Scan stores the messages about runs that have changed since the last scan: changes by other processes, and by
+// this one if it died before storing the messages.
 func (n *Notifier) Scan(ctx context.Context) error {
 	until, err := n.Store.NotifiedUntil(ctx)
 	if err != nil {
@@ -224,7 +223,8 @@ func (n *Notifier) storeMessages(ctx context.Context, info *journal.RunInfo) err
 	return nil
 }
 
-// addMessages stores a message for each target that is told of a state. key names what is told, so that it is told once.
+// addMessages stores a message for each target that wants the state. key identifies the message, so that it is
+// sent once.
 func (n *Notifier) addMessages(ctx context.Context, state journal.RunStatus, key string, describe func() ([]byte, error)) error {
 	for i := range n.Targets {
 		target := &n.Targets[i]
@@ -243,9 +243,9 @@ func (n *Notifier) addMessages(ctx context.Context, state journal.RunStatus, key
 	return nil
 }
 
-// TriggerChange is what has become of a trigger, for those who look after the server. Its maker fills it in.
+// TriggerChange is a change of a trigger's state, for the operators of the server. Its maker fills it in.
 type TriggerChange struct {
-	// Trigger is FLOW:ID, or FLOW where all triggers of a flow are meant; User is whose runs they begin.
+	// Trigger is FLOW:ID, or FLOW for all triggers of a flow; User is the user of the runs that they begin.
 	Trigger, Flow, User string
 	// State is paused or failed, Reason why.
 	State, Reason string
@@ -333,7 +333,7 @@ func (n *Notifier) try(ctx context.Context, m *store.Message) error {
 	return n.Store.DelayMessage(ctx, m, err.Error(), n.Clock().Add(pauses[m.Tries-1]))
 }
 
-// post sends a message once. isFinal is true where sending it again cannot help.
+// post sends a message once. isFinal is true if sending it again cannot help.
 func (n *Notifier) post(ctx context.Context, target *Target, m *store.Message) (isFinal bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()

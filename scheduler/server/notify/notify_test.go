@@ -125,7 +125,7 @@ func (w *world) end(id, origin string, last journal.EventType) {
 	}
 }
 
-// notifier is what one process has.
+// notifier returns the notifier of one process.
 func (w *world) notifier(r *receiver, allow ...string) *notify.Notifier {
 	w.t.Helper()
 	client, err := guard.NewClient(allow)
@@ -149,7 +149,7 @@ func (w *world) pass(n *notify.Notifier) {
 	}
 }
 
-// A run is told of once, by whichever process, where the settings want it.
+// One message is sent about a run, by one of the processes, if the settings ask for it.
 func TestOnce(t *testing.T) {
 	w := newWorld(t)
 	r := newReceiver(t, func() time.Time { return w.now })
@@ -199,7 +199,7 @@ func TestDamagedRun(t *testing.T) {
 	}
 }
 
-// What is not taken is sent again, by the next process too: 8 times within a day.
+// A message that is not accepted is sent again, also by the next process: 8 times within a day.
 func TestTries(t *testing.T) {
 	w := newWorld(t)
 	r := newReceiver(t, func() time.Time { return w.now })

@@ -22,7 +22,7 @@ type answer struct {
 	task    string
 	created int64
 	ignored []string // fields of the request
-	isFinal bool     // an error is that of a run, or of an answer to one, which the same request would not mend
+	isFinal bool     // the error comes from a run or an answer to one, so repeating the request does not help
 	whole   strings.Builder
 	breaks  int // line ends at the end, which are not sent yet
 
@@ -120,7 +120,7 @@ const (
 	reasonFilter = "content_filter"
 )
 
-// finishAnswer ends the answer for a reason. state is that of the run; "" for a task.
+// finishAnswer ends the answer for a reason. state is the run's; "" for a task.
 func (a *answer) finishAnswer(usage *llm.Usage, state, reason string) error {
 	if usage == nil {
 		usage = &llm.Usage{}

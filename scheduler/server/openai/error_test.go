@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// TestHeldRuns: where another request or process goes on with the run, the answer is not an error of the server.
+// TestHeldRuns: if another request or process continues the run, the answer is not an error of the server.
 func TestHeldRuns(t *testing.T) {
 	for _, err := range []error{dispatch.ErrAtWork, &journal.HeldError{Run: "r"}} {
 		if e := errorOf(err); e.status != http.StatusConflict || e.Type != "invalid_request_error" {

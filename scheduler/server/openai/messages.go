@@ -27,7 +27,7 @@ func checkMessages(messages []value.Value) error {
 	return nil
 }
 
-// checkContent checks the content of a message. It may be null where the message is not the user's: an assistant that
+// checkContent checks the content of a message. It may be null if the message is not the user's: an assistant that
 // calls tools has no text.
 func checkContent(at string, message value.Value) error {
 	content, _ := message.Get("content")
@@ -48,7 +48,7 @@ func checkContent(at string, message value.Value) error {
 	return nil
 }
 
-// checkPart checks a part of a content. As in the OpenAI API it needs a type, also where it has only a text.
+// checkPart checks a part of a content. As in the OpenAI API it needs a type, even if it has only a text.
 func checkPart(at string, part value.Value) error {
 	if part.Kind() != value.Object {
 		return invalidMessage(at, wording.Say("%s is not an object (write {%q: %q, %q: ...})", at, "type", "text", "text"))

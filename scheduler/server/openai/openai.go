@@ -1,6 +1,6 @@
 // Package openai serves flows as the models of an OpenAI-compatible API: a flow whose inputs
-// need nothing but the question is a model, its text for the user is the answer. A run that
-// waits for values asks for them in the conversation.
+// need only the question is a model, its text for the user is the answer. A run that waits for values asks for
+// them in the conversation: for example, the answer is "Which order?", and the next message gives its number.
 package openai
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// Settings are those of the API.
+// Settings are the settings of the API.
 type Settings struct {
-	// TasksLLM names the provider, or several as [llm.ParseNames] reads them, that answers what a chat page asks beside the chat: titles,
-	// tags. "" is the default one.
+	// TasksLLM names the provider, or several as [llm.ParseNames] reads them, that answers a chat page's requests
+	// beside the chat, for example for a title or tags. "" is the default one.
 	TasksLLM string
 	// HoldRetries holds the text of steps with retries back until they have finished.
 	HoldRetries bool
 }
 
-// Options are what an [API] is made of.
+// Options are the dependencies and settings of an [API].
 type Options struct {
 	Settings
 	Service    *service.Service
@@ -52,7 +52,7 @@ type Caller struct {
 	service.Principal
 	// Key tells callers apart that have the same user.
 	Key string
-	// Language is that of the errors.
+	// Language is the language of the errors.
 	Language string
 	// ActAs returns the principal for the member user of a request, "" for none. It is nil for a caller who may not begin runs for users:
 	// the member then only tells chats apart.
@@ -76,7 +76,7 @@ type Models struct {
 	Data   []Model `json:"data" nullable:"false"`
 }
 
-// Model returns the flow of a name, where it is a model.
+// Model returns the flow of a name, if it is a model.
 func (a *API) Model(name string) (*Model, error) {
 	list, err := a.Models()
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// A request may come again: its client got no answer and tries once more, or its user wants another one. Its last message must not be
-// taken then for an answer to what the run waits for by now, or for the question of a new run.
+// A request may be repeated: its client got no answer and tries once more, or its user wants another answer. Its
+// last message must then not be treated as an answer to the run's current question, or as the question of a new
+// run.
 
-// deed is what a request has done to a run.
+// deed is the effect of a request on a run.
 type deed string
 
 const (
@@ -24,8 +25,9 @@ const (
 	answers deed = "answers"
 )
 
-// isKept reports whether repeats of the request are known by what it has done. One that begins a run is like that of another
-// conversation where it names no session, and the answers of a client that sends its last message alone are alike.
+// isKept reports whether repeats of the request can be recognised by its effect. Without a session, a request that
+// begins a run looks like another conversation's, and the answers of a client that sends only its last message
+// look alike.
 func (t *turn) isKept(did deed) bool {
 	if did == begins {
 		return t.in.session != ""
@@ -33,8 +35,8 @@ func (t *turn) isKept(did deed) bool {
 	return t.in.answerEnd() > 0
 }
 
-// keepRequest keeps what the request does to its run. seen is the last event of the run before it: a run that has
-// none after it has not taken the answer.
+// keepRequest records the request's effect on its run. seen is the last event of the run before it: a run without
+// a later event has not taken the answer.
 func (t *turn) keepRequest(ctx context.Context, did deed, seen int64) error {
 	if !t.isKept(did) {
 		return nil
@@ -43,8 +45,9 @@ func (t *turn) keepRequest(ctx context.Context, did deed, seen int64) error {
 	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.requestKey(t.by, did), kept)
 }
 
-// repeatedRun returns the run that the same request has begun or answered before; nil for none, and where the run has not
-// taken the answer. Where a run waits, waits, it is that one or none: the same conversation may have come to another run.
+// repeatedRun returns the run that the same request has begun or answered before; nil for none, or if the run has
+// not taken the answer. If the run waits is not nil, the result is that one or none: the same conversation may
+// belong to another run.
 func (t *turn) repeatedRun(ctx context.Context, waits *journal.RunInfo) (*journal.RunInfo, error) {
 	for _, did := range []deed{begins, answers} {
 		if !t.isKept(did) {
@@ -83,9 +86,9 @@ func (in *request) asksToRetry() bool {
 	return words != "" && strings.Contains("\n"+retryWords, "\n"+words+"\n")
 }
 
-// failedRun returns the run that has failed and that the request tries again; nil for none. It is the same request once more, or one
-// that says so after the failed one, with or without the words that told of the failure. What the run has done is not done, and not
-// paid for, again. A flow that was changed since begins a new run.
+// failedRun returns the run that has failed and that the request tries again; nil for none. It is the same request
+// once more, or the same message again after the failed one, with or without the text about the failure. Finished
+// steps of the run are not done, or paid for, again. If the flow has changed since, a new run begins.
 func (t *turn) failedRun(ctx context.Context) (*journal.RunInfo, error) {
 	keys := [][]byte{t.in.sameKey(t.by, t.model.Hash)}
 	if t.in.asksToRetry() {
@@ -140,7 +143,7 @@ func (t *turn) repeatAnswer(ctx context.Context, info *journal.RunInfo) error {
 	return t.followRun(ctx, dispatch.FollowOptions{After: after, UntilWaiting: true})
 }
 
-// repeatQuestion answers with what the run has said, and a question for the first field that it waits for.
+// repeatQuestion answers with the run's text, and a question for the first field that it waits for.
 func (t *turn) repeatQuestion(ctx context.Context, info *journal.RunInfo) error {
 	text, _, err := t.saidBefore(ctx, info)
 	if err != nil {
@@ -163,7 +166,7 @@ func (t *turn) repeatCancel(ctx context.Context, info *journal.RunInfo) error {
 	return t.out.finishAnswer(nil, string(info.State), reasonStop)
 }
 
-// lastStretch returns the event before a run last went on, and what its steps said until then.
+// lastStretch returns the event before a run last continued, and its steps' text until then.
 func (t *turn) lastStretch(ctx context.Context, info *journal.RunInfo) (after int64, heard map[string]string, err error) {
 	speech := service.NewSpeech(t.model.Flow.Language, nil)
 	for e, err := range t.api.options.Service.Events(ctx, t.by.Principal, info.ID, 1) {

@@ -14,8 +14,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// ChatRequest documents a request; others of its fields are taken where the flow has an
-// input of the name, and else refused or listed in the answer: see fields.go.
+// ChatRequest documents a request; its other fields are used if the flow has an input of the name, and else
+// refused or listed in the answer: see fields.go.
 type ChatRequest struct {
 	Model    string        `json:"model" doc:"The id of a flow. Fields of the request that nothing follows are listed in scheduler.ignored of the answer."`
 	Messages []value.Value `json:"messages" doc:"Each has a role and a content: a text, or a list of parts with a type."`
@@ -79,7 +79,7 @@ func parseRequest(body []byte, header http.Header) (*request, error) {
 	return in, nil
 }
 
-// boolAt returns the boolean at a pointer; false where there is none.
+// boolAt returns the boolean at a pointer; false if there is none.
 func boolAt(doc value.Value, pointer string) (bool, error) {
 	v, _ := doc.At(pointer)
 	yes, isBool := v.Bool()
@@ -111,8 +111,8 @@ func (in *request) lastQuestion() int {
 }
 
 // askedEnd returns the number of messages of the talk up to the assistant's last one, if only the user has said something since;
-// else 0. A client that got an error instead of a reply sends what its user said then and what they say now: it is 2 of (user,
-// assistant, user "It is A1042", user "A-1042").
+// else 0. A client that got an error instead of a reply sends its user's earlier and newer message: for example,
+// the result is 2 for (user, assistant, user "It is A1042", user "A-1042").
 func (in *request) askedEnd() int {
 	n := len(in.talk)
 	for n > 0 && in.talk[n-1].role == "user" {
@@ -125,9 +125,9 @@ func (in *request) askedEnd() int {
 	return n
 }
 
-// answerEnd returns the number of messages of the talk up to the one that answers the assistant's last message; 0 where the last
-// message is no answer. A client that got an error may have added the same answer once more: those after the first are not
-// counted. For example, it is 3 of (user, assistant, user "7", user "7").
+// answerEnd returns the number of messages of the talk up to the one that answers the assistant's last message; 0
+// if the last message is not an answer. A client that got an error may have added the same answer once more:
+// repeats are not counted. For example, the result is 3 for (user, assistant, user "7", user "7").
 func (in *request) answerEnd() int {
 	if in.askedEnd() == 0 {
 		return 0
@@ -139,8 +139,8 @@ func (in *request) answerEnd() int {
 	return n
 }
 
-// checkOrder refuses messages after the last one of the user: a flow answers that one, and its conversation is what came
-// before. A flow with an input messages gets them all as they are.
+// checkOrder refuses messages after the last one of the user: a flow answers that one, and its conversation has
+// the messages before. A flow with an input messages gets them all unchanged.
 func (in *request) checkOrder(f *flow.Flow) error {
 	list, at := in.messages.List(), in.lastQuestion()
 	if at < 0 || isInput(f, "messages") {
@@ -155,8 +155,8 @@ func (in *request) checkOrder(f *flow.Flow) error {
 	return nil
 }
 
-// flowInputs returns what the request passes to the flow: the inputs that a conversation has, and
-// every other field that the flow names.
+// flowInputs returns the request's inputs for the flow: the inputs that a conversation has, and every other field
+// that the flow names.
 func (in *request) flowInputs(f *flow.Flow, user string) *value.Map {
 	properties, _ := f.Inputs.Doc().Get("properties")
 	inputs := value.NewMap(4)
@@ -199,7 +199,7 @@ func (in *request) chatKeys(by Caller, n int, reply string) [][]byte {
 }
 
 // requestKey returns the key that finds a repeat of the request, which has done something to a run. The client's instructions
-// do not count: those of a repeat may hold a later time.
+// do not count: a repeat's may hold a later time.
 func (in *request) requestKey(by Caller, did deed) []byte {
 	talk := in.talk
 	if did == answers {

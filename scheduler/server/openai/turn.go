@@ -36,7 +36,7 @@ type speakers struct {
 	paths    map[string]bool
 	answered bool               // one has finished
 	reason   string             // why the last answer ended, as its call names it
-	failed   *journal.ErrorInfo // of one that failed, where the run went on
+	failed   *journal.ErrorInfo // of a failed one after which the run continued
 }
 
 // add takes the next event of the run.
@@ -140,7 +140,7 @@ func (t *turn) failedError(kind calls.Kind) *Error {
 	return kindError(kind, wording.Of(t.api.options.Service.FailedText(language, kind, t.out.run)))
 }
 
-// language returns that of the words for the user: of the flow, else of the request.
+// language returns the language for the user: the flow's, else the request's.
 func (t *turn) language() string {
 	if t.model == nil {
 		return t.by.Language
@@ -210,7 +210,7 @@ func (t *turn) serve(ctx context.Context) error {
 	return t.beginRun(ctx)
 }
 
-// checkFields refuses what neither the flow nor the server can follow, and notes what is not followed.
+// checkFields refuses fields that neither the flow nor the server can follow, and notes ignored ones.
 func (t *turn) checkFields(f *flow.Flow) error {
 	if err := t.in.checkFields(f); err != nil {
 		return err
@@ -269,13 +269,13 @@ func (t *turn) followRun(ctx context.Context, options dispatch.FollowOptions) er
 	return t.endAnswer(ctx, last)
 }
 
-// handedOver is the answer where the run goes on in another process.
+// handedOver is the answer if the run continues in another process.
 func handedOver() *Error {
 	return NewError(http.StatusServiceUnavailable, wording.Say("the run was handed over: ask again"), "", codeBusy)
 }
 
-// cancelIfLeft cancels the run where the client has left, as its stop button has it do, and
-// returns err. The run may have begun, or gone on, while the client left. Where the server stops, the run is left to the next one.
+// cancelIfLeft cancels the run if the client has left, for example by its stop button, and returns err. The run
+// may have begun or continued while the client left. If the server stops, the run is left to the next one.
 func (t *turn) cancelIfLeft(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -335,8 +335,8 @@ func (t *turn) isSilent() bool {
 	return t.spoken.answered && t.spoken.reason != "" && t.spoken.reason != reasonFilter && strings.TrimSpace(t.out.whole.String()) == ""
 }
 
-// addReply adds what the outputs of a finished run answer where no step has said anything: their reply, or
-// else all of them, unless steps were to speak. That these failed is the answer then.
+// addReply adds an answer from the outputs of a finished run whose steps have produced no text: their reply, or
+// else all of them. If steps should have produced text, their failure is the answer.
 func (t *turn) addReply(outputs *value.Value) error {
 	isSaid := t.said && !t.isSilent()
 	if isSaid || outputs == nil {

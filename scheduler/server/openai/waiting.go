@@ -97,7 +97,7 @@ func (t *turn) waitingOfSession(ctx context.Context) (*journal.RunInfo, error) {
 		return nil, err
 	}
 	i := slices.IndexFunc(asked, func(kept string) bool { return strings.HasPrefix(kept, last.ID+"@") })
-	if i < 0 { // the client does not send what was said, or has changed it
+	if i < 0 { // the client does not send the earlier text, or has changed it
 		return t.ifAsked(ctx, last, "")
 	}
 	return t.ifAsked(ctx, last, strings.TrimPrefix(asked[i], last.ID+"@"))
@@ -146,7 +146,7 @@ func (t *turn) ifAsked(ctx context.Context, info *journal.RunInfo, place string)
 // givenUpKey returns the key under which it is kept that the user wants no more of a run that has failed.
 func givenUpKey(run string) []byte { return hashOf("given-up", run) }
 
-// answerField answers what the run asks for with the user's message, and goes on with the run.
+// answerField answers the run's question with the user's message, and continues the run.
 func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	t.out.run, t.out.isFinal = info.ID, true
 	at := t.in.lastQuestion()
@@ -191,7 +191,7 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	return t.followRun(ctx, dispatch.FollowOptions{After: info.LastSeq, UntilWaitingAgain: true})
 }
 
-// saidBefore returns the text that a run said before it came to wait, since it last went on, and what each of its steps said.
+// saidBefore returns the text of a run between its last continuation and its wait, and each step's text.
 func (t *turn) saidBefore(ctx context.Context, info *journal.RunInfo) (text string, heard map[string]string, err error) {
 	speech := service.NewSpeech(t.model.Flow.Language, nil)
 	for e, err := range t.api.options.Service.Events(ctx, t.by.Principal, info.ID, 1) {
@@ -209,8 +209,8 @@ func (t *turn) saidBefore(ctx context.Context, info *journal.RunInfo) (text stri
 	return text, speech.Heard(), nil
 }
 
-// askFirstField asks for the field that the next message of the user answers. known is what the run has waited for in the
-// order in which it came to it, in case it has been answered elsewhere since.
+// askFirstField asks for the field that the next message of the user answers. known has the run's questions in the
+// order in which they came up, in case it has been answered elsewhere since.
 func (t *turn) askFirstField(ctx context.Context, known []journal.WaitingFor) error {
 	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, t.out.run)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 
 // Fire is one time at which a schedule starts a run. Its row is there before the run is.
 type Fire struct {
-	// Schedule is the id of the schedule, Key names the fire among those of the schedule.
+	// Schedule is the id of the schedule, Key identifies the fire among the schedule's fires.
 	Schedule string `json:"-"`
 	Key      string `json:"-"`
 	// At is the time that was planned.
@@ -33,7 +33,7 @@ type Fire struct {
 	Reason string `json:"reason,omitempty" doc:"Why it was skipped, or why no run could begin."`
 }
 
-// Schedule is what is remembered of a schedule.
+// Schedule is the stored state of a schedule.
 type Schedule struct {
 	Paused bool
 	// Seen is the planned time of the last fire that was decided about: when the schedule
@@ -41,8 +41,7 @@ type Schedule struct {
 	Seen time.Time
 }
 
-// FindSchedule returns what is remembered of a schedule; one that is met for the first time
-// is remembered from now on.
+// FindSchedule returns the stored state of a schedule; an unknown schedule is stored from now on.
 func (s *Store) FindSchedule(ctx context.Context, id string) (found Schedule, err error) {
 	var paused, seen int64
 	query := func(c database.Conn) (known bool, err error) {
@@ -93,8 +92,8 @@ func (s *Store) CountTriggers(ctx context.Context) (paused, failed int, err erro
 	return paused, failed, err
 }
 
-// AddFire records a fire with its decision, once: added is false where the fire was known,
-// to this process or another. planned is false for one that the schedule does not have.
+// AddFire records a fire with its decision, once: added is false if the fire was known, to this process or
+// another. planned is false for one that the schedule does not have.
 func (s *Store) AddFire(ctx context.Context, f *Fire, planned bool) (added bool, err error) {
 	err = s.write(ctx, func(c database.Conn) error {
 		now := s.clock().UnixMilli()

@@ -85,8 +85,7 @@ func (s *Store) EndMessage(ctx context.Context, m *Message, problem string) erro
 	})
 }
 
-// NotifiedUntil returns the time until which runs were looked at for notifications; now where
-// none were before.
+// NotifiedUntil returns the time until which runs were scanned for notifications; now if there was no scan before.
 func (s *Store) NotifiedUntil(ctx context.Context) (until time.Time, err error) {
 	err = s.write(ctx, func(c database.Conn) error {
 		if err := exec(c, "INSERT INTO serve_notified(id, until) VALUES (1, $1) ON CONFLICT DO NOTHING", s.clock().UnixMilli()); err != nil {

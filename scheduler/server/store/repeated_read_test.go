@@ -8,11 +8,11 @@ import (
 	"github.com/callnode/scheduler/calls/database"
 )
 
-// repeatingDatabase calls the function of every read twice, as Postgres does where the connection
-// is lost after the last row.
+// repeatingDatabase calls the function of every read twice, as happens with Postgres if the connection is lost
+// after the last row.
 type repeatingDatabase struct {
 	database.Store
-	between func() // what happens between the two calls
+	between func() // runs between the two calls
 }
 
 func (d repeatingDatabase) Read(ctx context.Context, do func(database.Conn) error) error {

@@ -13,9 +13,9 @@ import (
 
 // Request is a request with an idempotency key.
 type Request struct {
-	// Principal is whose key it is, Key what the client chose.
+	// Principal is the owner of the key, Key the client's key.
 	Principal, Key string
-	// Body is the hash of what was asked.
+	// Body is the hash of the request.
 	Body []byte
 	// Run is the run that the request begins.
 	Run string
@@ -29,10 +29,10 @@ type Request struct {
 // SameBody reports whether two requests ask the same.
 func (r *Request) SameBody(other *Request) bool { return bytes.Equal(r.Body, other.Body) }
 
-// BeginRequest stores a request before it is carried out. Where its key is known, the
-// earlier request is returned instead. One that asks the same and has no answer is claimed
-// with r.Claim: it stays stored until [Store.ReleaseRequest], so that a later repeat gets the same run.
-// The error of a key that is not a text is of kind Invalid.
+// BeginRequest stores a request before it is carried out. If its key is known, the earlier request is returned
+// instead. An earlier one with the same content and without an answer is claimed with r.Claim: it stays stored
+// until [Store.ReleaseRequest], so that a later repeat gets the same run. The error of a key that is not a text is
+// of kind Invalid.
 func (s *Store) BeginRequest(ctx context.Context, r *Request) (earlier *Request, err error) {
 	if !isStorable(r.Key) {
 		return nil, calls.Errorf(calls.Invalid, "invalid Idempotency-Key (use UTF-8 text without NUL characters)")
@@ -40,7 +40,7 @@ func (s *Store) BeginRequest(ctx context.Context, r *Request) (earlier *Request,
 	claim, now := r.Claim+",", s.clock()
 	err = s.write(ctx, func(c database.Conn) error {
 		earlier = nil
-		// A known row is locked until the end of the transaction, also where nothing of it changes.
+		// A known row is locked until the end of the transaction, even if nothing of it changes.
 		added, err := c.Exec(`INSERT INTO serve_request(principal, key, body, run, status, response, created, claims) VALUES ($1, $2, $3, $4, 0, $5, $6, $7)
 			ON CONFLICT (principal, key) DO UPDATE SET body = excluded.body, run = excluded.run, status = 0, response = excluded.response,
 				created = excluded.created, claims = excluded.claims
@@ -66,8 +66,8 @@ func (s *Store) BeginRequest(ctx context.Context, r *Request) (earlier *Request,
 	return earlier, err
 }
 
-// EndRequest stores the answer of a request. Of several answers the first one stays: repeats
-// get what the first client got.
+// EndRequest stores the answer of a request. Of several answers the first one stays: repeats get the first
+// client's answer.
 func (s *Store) EndRequest(ctx context.Context, r *Request) error {
 	return s.write(ctx, func(c database.Conn) error {
 		return exec(c, "UPDATE serve_request SET status = $1, response = $2 WHERE principal = $3 AND key = $4 AND run = $5 AND status = 0",
@@ -113,8 +113,8 @@ func (s *Store) AddConversation(ctx context.Context, run string, keys ...[]byte)
 	})
 }
 
-// addAlike adds a run to those of one key. The first statement makes the row or locks it, so that what is read then holds the runs
-// that another change has added a moment ago.
+// addAlike adds a run to the runs of one key. The first statement makes the row or locks it, so that the read
+// includes runs that another change has just added.
 func (s *Store) addAlike(c database.Conn, run string, key []byte) error {
 	err := exec(c, "INSERT INTO serve_conversation(key, run, created) VALUES ($1, '', $2) ON CONFLICT (key) DO UPDATE SET created = excluded.created", key, s.clock().UnixMilli())
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Store) Conversation(ctx context.Context, key []byte) (run string, err e
 	return run, err
 }
 
-// Audit is what somebody has done.
+// Audit is an entry of the audit: a user's action.
 type Audit struct {
 	ID int64     `json:"id"`
 	At time.Time `json:"at"`

@@ -1,8 +1,7 @@
-// Package store is what a server keeps beside the journal: tokens, sessions, the keys of
-// requests that must not happen twice, conversations that wait, fires of schedules, notifications, the audit, and the records of
-// the processes that carry runs out. It is the
-// file serve.db of the state directory, which several processes share, or tables of a Postgres
-// database, which several machines share.
+// Package store keeps the server's data besides the journal: tokens, sessions, the keys of requests that must not
+// be carried out twice (for example a start with an idempotency key), conversations that wait, fires of schedules,
+// notifications, the audit, and the records of the processes that carry runs out. It is the file serve.db of the
+// state directory, which several processes share, or tables of a Postgres database, which several machines share.
 package store
 
 import (
@@ -23,8 +22,8 @@ import (
 // FileName is the name of the database in the state directory.
 const FileName = "serve.db"
 
-// layout is the schema of the file. Its tables have the names that they have in Postgres, where
-// other stores have theirs beside them.
+// layout is the schema of the file. Its tables have the names that they have in Postgres, in which other stores
+// have their tables beside them.
 var layout = sqlitefile.Layout{
 	ApplicationID: 0x73636873, // schs
 	Migrations: []string{`
@@ -116,8 +115,8 @@ func Open(ctx context.Context, dir string, clock func() time.Time) (*Store, erro
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// OpenShared opens the store in a Postgres database, and makes its tables where they are
-// missing. A nil clock is the machine's: those of all machines should agree to some seconds.
+// OpenShared opens the store in a Postgres database, and makes its tables if they are missing. A nil clock is the
+// machine's: all machines' clocks should agree to some seconds.
 func OpenShared(ctx context.Context, url string, clock func() time.Time) (*Store, error) {
 	if clock == nil {
 		clock = time.Now
@@ -150,7 +149,7 @@ func isStorable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
-// storable returns a text for people with U+FFFD for what is not storable in it.
+// storable returns a text for people with U+FFFD for each character that is not storable.
 func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }
@@ -158,7 +157,7 @@ func storable(text string) string {
 // Close closes the file, or ends the connections.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Ping returns an error where the store cannot be read.
+// Ping returns an error if the store cannot be read.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.db.Read(ctx, func(c database.Conn) error {
 		var n int
@@ -167,7 +166,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
-// CheckWritable returns an error where nothing could be stored now, for example because the disk is full.
+// CheckWritable returns an error if nothing could be stored now, for example because the disk is full.
 func (s *Store) CheckWritable(ctx context.Context) error { return s.db.CheckWritable(ctx) }
 
 // secretBytes is how long secrets of the server are.
@@ -197,7 +196,7 @@ const (
 	keepMessages      = 7 * 24 * time.Hour
 )
 
-// Prune deletes what is too old.
+// Prune deletes old entries.
 func (s *Store) Prune(ctx context.Context) error {
 	now := s.clock()
 	return s.write(ctx, func(c database.Conn) error {

@@ -50,7 +50,7 @@ func (b *bench) open() *store.Store {
 	return s
 }
 
-// What is too old is deleted, the rest stays.
+// Old entries are deleted, the rest stays.
 func TestPrune(t *testing.T) { onEach(t, testPrune) }
 
 func testPrune(t *bench) {
@@ -122,7 +122,7 @@ func testClaims(t *bench) {
 	}
 }
 
-// A token is not made for a user whose name may become that of another one.
+// A token is not made for a user whose name may become another user's.
 func TestTokenUser(t *testing.T) { onEach(t, testTokenUser) }
 
 func testTokenUser(t *bench) {
@@ -141,7 +141,7 @@ func testTokenUser(t *bench) {
 	}
 }
 
-// A token and its session, made by one process, are those of the other.
+// A token and its session, made by one process, are valid in the other.
 func TestTokens(t *testing.T) { onEach(t, testTokens) }
 
 func testTokens(t *bench) {
@@ -307,8 +307,7 @@ func testConversationsAtOnce(t *bench) {
 	}
 }
 
-// What is remembered of a schedule, a conversation and of notifications is the same in each
-// process.
+// The stored state of schedules, conversations and notifications is the same in each process.
 func TestMemories(t *testing.T) { onEach(t, testMemories) }
 
 func testMemories(t *bench) {

@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Scope is what a token allows.
+// Scope is a right that a token gives.
 type Scope string
 
 // The scopes. Admin allows everything.
@@ -199,7 +199,7 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	})
 }
 
-// FindToken returns the token of a text; nil where it is unknown or has expired.
+// FindToken returns the token of a text; nil if it is unknown or has expired.
 func (s *Store) FindToken(ctx context.Context, text string) (*Token, error) {
 	rest, ok := strings.CutPrefix(text, "sch_")
 	id, secret, hasSecret := strings.Cut(rest, "_")
@@ -244,7 +244,7 @@ func (s *Store) CreateSession(ctx context.Context, token string, life time.Durat
 	return text, err
 }
 
-// FindSession returns the token of a session; nil where it is unknown or has expired.
+// FindSession returns the token of a session; nil if it is unknown or has expired.
 func (s *Store) FindSession(ctx context.Context, text string) (*Token, error) {
 	hash := sha256.Sum256([]byte(text))
 	var id string
@@ -264,7 +264,7 @@ func (s *Store) FindSession(ctx context.Context, text string) (*Token, error) {
 	return t, err
 }
 
-// Operator returns what the person who started the server may do: everything.
+// Operator returns the token of the person who started the server, which allows everything.
 func Operator() *Token { return &Token{Name: "operator", Scopes: []Scope{Admin}} }
 
 // EndSession deletes a session.

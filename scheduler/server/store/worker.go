@@ -20,8 +20,8 @@ type workerRecord struct {
 	Left []fleet.Left `json:"left,omitempty"`
 }
 
-// PutWorker writes the record of a process, which is alive now, and drops those of processes that have been silent for
-// [fleet.ForgetAfter].
+// PutWorker writes the record of a process, which is alive now, and deletes the records of processes that have
+// been silent for [fleet.ForgetAfter].
 func (s *Store) PutWorker(ctx context.Context, w *fleet.Worker) error {
 	now := s.clock()
 	stored := workerRecord{*w, w.Left}

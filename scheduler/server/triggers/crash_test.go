@@ -96,7 +96,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// What cannot run is told, and does not come again.
+// A fire that cannot run is reported, and not repeated.
 func TestFailure(t *testing.T) {
 	p := newProject(t, "cron: 0 * * * *", "2026-11-23T07:30:00Z")
 	s := p.serve()

@@ -70,7 +70,7 @@ func (t *Triggers) Tick(ctx context.Context) error {
 	return errors.Join(append(errs, t.carryOutPendingLocked(ctx, now))...)
 }
 
-// fireLocked records the fires of a schedule that are due, each with what becomes of it.
+// fireLocked records the fires of a schedule that are due, each with its decision.
 func (t *Triggers) fireLocked(ctx context.Context, s *Schedule, now time.Time) error {
 	if seen, ok := t.seen[s.ID]; ok {
 		if next := s.Plan.Next(seen); next.IsZero() || next.After(now) {
@@ -112,9 +112,8 @@ func (t *Triggers) addMissed(ctx context.Context, s *Schedule, at time.Time, mis
 	return err
 }
 
-// addFire records a fire with what becomes of it, and begins its run where it is to begin
-// now. The row is there before the run is; where this process dies in between, another one
-// finds it.
+// addFire records a fire with its decision, and begins its run if it is due now. The row is there before the run
+// is; if this process dies in between, another one finds it.
 func (t *Triggers) addFire(ctx context.Context, s *Schedule, at time.Time) error {
 	open, err := t.openFires(ctx, s.ID)
 	if err != nil {

@@ -54,7 +54,7 @@ func (t *Triggers) Webhook(flowID, id string) (*Webhook, error) {
 	return &Webhook{Webhook: w, Flow: found, triggers: t, verification: v}, nil
 }
 
-// Check returns an error where a delivery was not sent by who knows the secret.
+// Check returns an error if the sender of a delivery does not know the secret.
 func (w *Webhook) Check(d *Delivery) error {
 	return w.verification.Check(d.Header, d.Body, w.triggers.Clock())
 }
@@ -62,7 +62,7 @@ func (w *Webhook) Check(d *Delivery) error {
 // DeliveryID returns a name for a delivery, so that a repeat of it is known; "" for none.
 func (w *Webhook) DeliveryID(d *Delivery) string { return w.verification.DeliveryID(d.Header, d.Body) }
 
-// Principal returns whose runs those of the webhook are.
+// Principal returns the owner of the webhook's runs.
 func (w *Webhook) Principal() service.Principal { return principalOf(w.User) }
 
 // Begin begins the run of a delivery that was checked, with an id.
@@ -99,7 +99,7 @@ func withoutPlace(err error) error {
 	return calls.Errorf(calls.Invalid, "the delivery does not have what the webhook takes: %s", message).WithHint("%s", hint)
 }
 
-// scopeOf returns what the templates of the inputs know of a delivery.
+// scopeOf returns the data of a delivery that the templates of the inputs can use.
 func (w *Webhook) scopeOf(d *Delivery) (value.Value, error) {
 	return w.verification.Scope(d.Header, d.Query, d.Body, MaxHookBody)
 }

@@ -1,6 +1,6 @@
-// Package triggers starts runs by the triggers of flows: a run for each fire of a schedule,
-// once, however many servers share a store and wherever one of them dies, and a
-// run for each request of a webhook. What triggers mean is in package trigger.
+// Package triggers starts runs by the triggers of flows: one run for each fire of a schedule (even if several
+// servers share a store, or one of them dies), for example every day at 9:00, and a run for each request of a
+// webhook. Package trigger has the meaning of triggers.
 package triggers
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// Options are what [New] needs.
+// Options are the dependencies and settings for [New].
 type Options struct {
 	Service    *service.Service
 	Dispatcher *dispatch.Dispatcher
@@ -28,11 +28,11 @@ type Options struct {
 	Log        *slog.Logger
 	// Clock is the present; nil is the clock of the machine.
 	Clock func() time.Time
-	// Secret returns the value of a secret; ok is false where the settings do not allow it.
+	// Secret returns the value of a secret; ok is false if the settings do not allow it.
 	Secret func(name string) (text string, ok bool)
-	// Announce tells those who look after the server that a trigger does not begin its runs; nil tells nobody.
+	// Announce tells the operators of the server that a trigger does not begin its runs; may be nil.
 	Announce func(context.Context, Failure)
-	// Language is that of the reasons in the store.
+	// Language is the language of the reasons in the store.
 	Language string
 }
 
@@ -49,10 +49,10 @@ type Failure struct {
 type Triggers struct {
 	Options
 
-	ticking sync.Mutex // held by Tick, guards what follows
+	ticking sync.Mutex // held by Tick, guards the fields below
 	known   []*Schedule
 	readAt  time.Time
-	seen    map[string]time.Time // what the store had for a schedule when it was last asked
+	seen    map[string]time.Time // the store's last known time of each schedule
 	warned  map[string]string    // by the id of a flow, the hash of the text whose errors the log has
 }
 
@@ -75,7 +75,7 @@ type Schedule struct {
 	Flow *service.LibraryFlow
 }
 
-// Principal returns whose runs those of the schedule are.
+// Principal returns the owner of the schedule's runs.
 func (s *Schedule) Principal() service.Principal { return principalOf(s.User) }
 
 // IsSeenBy reports whether a schedule exists for a principal: one of another user does not
@@ -84,7 +84,7 @@ func (s *Schedule) IsSeenBy(p service.Principal) bool {
 	return !p.Bound || s.User == "" || s.User == p.User
 }
 
-// principalOf returns whose runs those of a trigger are: with a user, bound to it.
+// principalOf returns the owner of a trigger's runs: with a user, bound to it.
 func principalOf(user string) service.Principal {
 	return service.Principal{User: user, Bound: user != ""}
 }
@@ -157,8 +157,8 @@ func (t *Triggers) Schedule(p service.Principal, id string) (*Schedule, error) {
 	return nil, unknown
 }
 
-// renderInputs returns the inputs that a trigger sets, checked against those of the flow.
-// known is the one value that its templates know, by its name.
+// renderInputs returns the inputs that a trigger sets, checked against the flow's inputs. known is the one value
+// that its templates can use, by its name.
 func renderInputs(ctx context.Context, f *flow.Flow, inputs *flow.Param, name string, known value.Value) (value.Value, error) {
 	rendered, err := inputs.Render(ctx, prompt.Values{Map: value.Pairs(name, known)})
 	if err != nil {

@@ -91,7 +91,7 @@ func testFireOnce(t *testing.T, p *project, servers ...*server) {
 	equal(t, "runs", servers[0].times(), want...)
 }
 
-// TestCatchUp makes up for what no server has seen, as the schedule wants it.
+// TestCatchUp makes up for fires that no server has seen, as the schedule's catch_up says.
 func TestCatchUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		catchUp string

@@ -117,8 +117,7 @@ func (p *project) openStore(ctx context.Context) (*store.Store, error) {
 	return store.Open(ctx, p.dir, p.clock.Now)
 }
 
-// newProject makes a project whose flow has the schedule; the text of its step is that of the
-// schedule's time.
+// newProject makes a project whose flow has the schedule; the text of its step is the schedule's time.
 func newProject(t *testing.T, schedule, start string) *project {
 	t.Helper()
 	p := &project{t: t, dir: t.TempDir(), clock: &clock{}}
