@@ -1,6 +1,5 @@
-// Package calls is the contract of a CoreCall, a node type of flows: what it
-// may see ([Vars]), what it may use ([Env]), what it puts out ([Chunk]) and
-// how it is found ([Registry]).
+// Package calls is the contract of a CoreCall, a node type of flows: its variables ([Vars]), its environment
+// ([Env]), its output ([Chunk]) and its registration ([Registry]).
 //
 // An author writes a function and makes a [Definition] of it with [Func] or [Stream],
 // or a struct of parameters with two methods, Init and Exec, for [Define].
@@ -29,9 +28,8 @@ import (
 type CoreCall interface {
 	// Info describes the node type.
 	Info() *Info
-	// Init computes the input from the parameters and what the step may see. It
-	// does no I/O. The input is recorded before Exec gets it, as _set_input of the
-	// documents keeps it.
+	// Init computes the input from the parameters and the step's variables. It does no I/O. The input is recorded
+	// before Exec gets it, like _set_input in the documents.
 	Init(ctx context.Context, vars *Vars) (value.Value, error)
 	// Exec does the work and streams the output. An error ends the stream.
 	Exec(ctx context.Context, env *Env, input value.Value) iter.Seq2[Chunk, error]
@@ -40,8 +38,7 @@ type CoreCall interface {
 // Info describes a node type to people, to lint and to editors. It is the CallInfo of the
 // documents.
 type Info struct {
-	// Name is what a flow writes under call: kebab-case; a plugin's call is
-	// plugin.call.
+	// Name is the name that a flow writes under call: kebab-case; a plugin's call is plugin.call.
 	Name string
 	// Summary is one sentence.
 	Summary Text
@@ -61,8 +58,8 @@ type Info struct {
 	// Messages names parameters that are lists of chat messages, each with a role: lint
 	// refuses references to lists of anything else there.
 	Messages []string
-	// OnlyWith names members of the output that are there only with a parameter, which is the
-	// value: lint refuses references to one where the step does not give that parameter.
+	// OnlyWith maps members of the output to the parameter without which they are missing: lint refuses references to
+	// one if the step does not give that parameter.
 	OnlyWith map[string]string
 	// UsesLLM reports whether Exec asks the model. With LLMOptional it does so only for some
 	// parameters, and works without a model for others.
@@ -77,11 +74,12 @@ type Info struct {
 	Provides string
 	// Outcome is the member of the output that tells in a word how the step ended, as branch does of choice; "" is none.
 	Outcome string
-	// OmitsUnknown reports whether the output of a call that asks the model has values only, as that of slot: what the
-	// model did not know is left out. Other models may write "N/A" there, which does not count as known data.
+	// OmitsUnknown reports whether the output of a call that asks the model has only known values, as slot's has:
+	// values that the model did not know are left out. Other calls' models may write "N/A" there, which does not
+	// count as known data.
 	OmitsUnknown bool
-	// Stores reports whether the call keeps what it is given beyond the run: parameters with a
-	// secret in them are refused.
+	// Stores reports whether the call keeps its parameters beyond the run: parameters with a secret in them are
+	// refused.
 	Stores bool
 	// SavedParam is the parameter that the call keeps as a memory, and SavedID the member of the output with the id of that; "" is
 	// none.
@@ -102,8 +100,8 @@ type Info struct {
 	// Files names the parameters of a contained call that name files or folders of the machine, such as workspace:
 	// without them it reads none, and with them it is not contained.
 	Files []string
-	// IsOutside reports whether the work of Exec is done outside of the program, as that of a plugin's call is: recordings keep
-	// its output, and a replay does without it. InitIsOutside says so of Init.
+	// IsOutside reports whether the work of Exec is done outside of the program, for example a plugin's call:
+	// recordings keep its output, and a replay works without the plugin. InitIsOutside says so of Init.
 	IsOutside, InitIsOutside bool
 	// MayAsk reports whether Exec may ask people for values by [Env.Asker], as a tool of an MCP server does: the run then waits. Only
 	// such a call gets an Asker. The calls and flows inside it are not counted.
@@ -154,14 +152,14 @@ type Text = wording.Text
 
 // Example is a use of a call that runs without a network.
 type Example struct {
-	// Title is what it shows.
+	// Title says what the example shows.
 	Title string
 	// With is the YAML of the parameters, as under with: in a flow but without
 	// templates.
 	With string
-	// Vars is what the step sees; nil is an empty Vars.
+	// Vars has the step's variables; nil is an empty Vars.
 	Vars *Vars
-	// Answers are what the scripted model says, in order.
+	// Answers are the scripted model's answers, in order.
 	Answers []string
 	// Files are created before the call runs, by path relative to the flow.
 	Files map[string]string
@@ -176,53 +174,48 @@ type Definition struct {
 	// New constructs a call with parameters that fit Info.Params. The error is an
 	// [*Error] of kind Invalid.
 	New func(params value.Value) (CoreCall, error)
-	// Lint finds what neither the schema nor a [Validator] can see before a flow
-	// runs, such as names of importance functions that do not exist. In params,
-	// null stands for what holds a template. It does no I/O but by env. nil: there is
-	// nothing more to check.
+	// Lint finds faults that neither the schema nor a [Validator] can see before a flow runs, such as names of
+	// importance functions that do not exist. In params, null replaces values with a template. It does no I/O except
+	// through env. nil: there is nothing more to check.
 	Lint func(params value.Value, env LintEnv) []schema.Problem
-	// ParamsFor narrows Info.Params by what is known: with an OpenAPI operation,
-	// http knows the parameters of that operation. Missing ones are asked for by
-	// this schema. It may read files. nil: there is nothing to narrow.
+	// ParamsFor narrows Info.Params by the known parameters: with an OpenAPI operation, http knows the parameters of
+	// that operation. Missing ones are requested by this schema. It may read files. nil: there is nothing to narrow.
 	ParamsFor func(ctx context.Context, env *Env, params value.Value) (*schema.Schema, error)
-	// OutputFor narrows the schema of the output by what is known of the parameters, null
-	// standing for what holds a template: the branches of choice are all that it can take.
-	// nil: there is nothing to narrow.
+	// OutputFor narrows the schema of the output by the known parameters; null replaces values with a template. For
+	// example, choice can only take its branches. nil: there is nothing to narrow.
 	OutputFor func(output, params value.Value) value.Value
-	// Needs returns what the model must be able to do for these parameters: words of [llm.Abilities].
-	// In params, null stands for what holds a template. A call that asks no model says what its output
-	// needs of the model that gets it, such as images. nil: nothing.
+	// Needs returns the abilities that the model must have for these parameters: words of [llm.Abilities]. In params,
+	// null replaces values with a template. A call that asks no model returns the abilities that its output needs of
+	// the model that gets it, such as images. nil: nothing.
 	Needs func(params value.Value) []string
 	// Tools returns the tools that the model gets with these parameters. In params, null stands for values that hold
 	// a template; tools that only the run knows are left out, and isWhole is false then. nil: the call offers none.
 	Tools func(params value.Value) (tools []Tool, isWhole bool)
-	// Runs returns the calls and flows that it runs inside its step, as far as params tell:
-	// lint checks these too. In params, null stands for what holds a template. nil: it
-	// runs none that it is given by name.
+	// Runs returns the calls and flows that it runs inside its step, as far as params name them: lint checks these
+	// too. In params, null replaces values with a template. nil: it runs none by name.
 	Runs func(params value.Value) []Inside
 	// ReadsConversation reports whether a step with these parameters reads the messages before the
 	// question by itself ([Env.Dialogue]). In params, null stands for values that hold a template.
 	// nil: it never does. [ReadsUnlessGiven] makes it for most calls.
 	ReadsConversation func(params value.Value) bool
-	// Templates returns the templates among the parameters that see what their step sees: the
-	// engine adds the values of the names that they mention. nil: there are none.
+	// Templates returns the templates among the parameters that use their step's variables: the engine adds the
+	// values of the names that they mention. nil: there are none.
 	Templates func(params value.Value) []Template
 	// Texts are those that the call has in each language.
 	Texts []Texts
-	// TakeMessage adds a message of the user, who has answered in words what a step of the call waited
-	// for, to the step's params; the call reads it when the step runs again. asked is the question that the user
-	// read, "" if it is not known. ok is false for params
-	// with which it reads none, such as those of a check without a model. nil: the call takes values only.
+	// TakeMessage adds a message of the user, who has answered the question of a step of the call in words, to the
+	// step's params; the call reads it when the step runs again. asked is the question that the user read, "" if it
+	// is not known. ok is false for params with which it reads none, for example of a check without a model. nil: the
+	// call only takes values.
 	TakeMessage func(params value.Value, asked, message string) (with value.Value, ok bool)
 	// Composes returns, in order, the pieces of the text or the messages at a JSON pointer of the output; ""
 	// stands for the messages that the call sends to its model. In params, null stands for values with a template. Lint
 	// finds prompts by it that begin with a text which changes from request to request. nil, or no pieces: not known.
 	Composes func(pointer string, params value.Value) []PromptPiece
-	// Origins returns where the text was taken from that a finished step has at a JSON
-	// pointer, which begins with /input or /output: what the call passes on of its
-	// parameters. It is asked when people want to know, so that a run pays nothing for
-	// it. nil, or no origins: the call has made it. Parts in the output of a step, and
-	// those of [WithParts], need no Origins.
+	// Origins returns the origins of the text that a finished step has at a JSON pointer, which begins with /input or
+	// /output: the parameters that the call passes on. It is only called when people ask, so that it costs a run
+	// nothing. nil, or no origins: the call has made the text. Parts in the output of a step, and the parts of
+	// [WithParts], need no Origins.
 	Origins func(ctx context.Context, of Record, pointer string) []Origin
 }
 
@@ -241,7 +234,7 @@ type Inside struct {
 	LLM string
 }
 
-// Template is a template among the parameters of a call, and what it mentions.
+// Template is a template among the parameters of a call, with the names it mentions.
 type Template struct {
 	// Param is the parameter that is its text; Values is that with the values of names, which win
 	// over the names of the step.
@@ -260,15 +253,13 @@ type TemplateName struct {
 	Guarded bool
 }
 
-// LintEnv is what [Definition.Lint] may use, for that one use. The lint makes it; its zero
-// value has nothing.
+// LintEnv is the environment of one use of [Definition.Lint]. The lint makes it; its zero value has nothing.
 type LintEnv struct {
-	// Registry is what the flow can name; nil where that is not known.
+	// Registry has everything that the flow can name; nil if not known.
 	Registry *Registry
-	// Files reads files beside the flow; nil where none can be read.
+	// Files reads files beside the flow; nil if none can be read.
 	Files FileReader
-	// Dir is the folder of the flow, for calls that open files themselves; "" where the file
-	// system is not that of the run.
+	// Dir is the folder of the flow, for calls that open files themselves; "" if the file system is not the run's.
 	Dir string
 	// Computed are the JSON pointers of the parameters that are only known when the step runs, for which params has null.
 	Computed []string
@@ -277,8 +268,8 @@ type LintEnv struct {
 	Beginnings map[string]string
 	// CheckHost returns the error of a request to a host if it is sure to be refused; nil if that is not known.
 	CheckHost func(host, port string) error
-	// IsOpen is set where parameters that params lacks may be given when the step runs: by the model that uses the call as a
-	// tool, or by what fills them in.
+	// IsOpen is set if parameters missing from params may be given when the step runs: by the model that uses the
+	// call as a tool, or by the call that fills them.
 	IsOpen bool
 	// Tries is how often a step is tried, from 1: it may run again then, and also when its run goes on after its process died. It is 0
 	// for a use outside of steps, such as a tool of a model.
@@ -298,28 +289,24 @@ type FileReader interface {
 	ReadFile(name string) (content []byte, path string, err error)
 }
 
-// Typed is what an author writes: a struct of parameters whose methods know the
-// types of input and output. Each use of the call has a new one, whose Init and Exec run
-// one after the other.
+// Typed is implemented by an author: a struct of parameters whose methods use the types of input and output. Each
+// use of the call has a new one, whose Init and Exec run one after the other.
 type Typed[I any] interface {
 	Init(ctx context.Context, vars *Vars) (I, error)
 	Exec(ctx context.Context, env *Env, input I) iter.Seq2[Chunk, error]
 }
 
-// Define makes a node type of a parameter struct P with input I and output O. Where the
-// input is the parameters as they are, [Func] is shorter.
-// The schemas are inferred from the three types: see [schema.MustFor] for the tags. Any
-// struct will do: the documents have Pydantic, and DataBase with its model_json_schema.
-// O describes the data chunk; a call that streams text has an output struct with
-// a Text field named text. It panics where a type has no schema: definitions are
-// made when the program starts, and callstest runs them all.
+// Define makes a node type of a parameter struct P with input I and output O. If the input is the unchanged
+// parameters, [Func] is shorter. The schemas are inferred from the three types: see [schema.MustFor] for the tags.
+// Any struct will do: the documents have Pydantic, and DataBase with its model_json_schema. O describes the data
+// chunk; a call that streams text has an output struct with a Text field named text. It panics if a type has no
+// schema: definitions are made when the program starts, and callstest runs them all.
 func Define[P Typed[I], I, O any](info Info) Definition {
 	return DefineWith[P, I, O](info, func(*P) {})
 }
 
-// DefineWith is [Define] for a call that programs can extend. prepare puts into
-// the parameters what no user writes, functions for one, in fields that are not
-// exported; it runs before the user's parameters are read into the others.
+// DefineWith is [Define] for a call that programs can extend. prepare sets unexported fields of the parameters
+// that no user writes, for example functions; it runs before the user's parameters are read into the others.
 func DefineWith[P Typed[I], I, O any](info Info, prepare func(*P)) Definition {
 	info.Params = schema.MustFor[P]()
 	info.Input = schema.MustFor[I]()

@@ -16,8 +16,7 @@ type Chunk struct {
 	// Text is the next piece of text; used when Data is nil. An empty one says that a
 	// text is over, whatever more there may come: of its end nothing is held back.
 	Text string
-	// Secret are the bytes of Text that came from secrets; nil where the call does not
-	// know of any.
+	// Secret are the bytes of Text that came from secrets; nil if the call does not know of any.
 	Secret []value.ByteRange
 	// Data is an object.
 	Data *value.Value

@@ -5,9 +5,11 @@ package calls
 type PromptPiece struct {
 	// Size is a text that stays the same, in bytes.
 	Size int
-	// Text is the JSON pointer of the parameter that is the text, or a list of texts; Messages is that of a list of messages.
+	// Text is the JSON pointer of the parameter that is the text, or a list of texts; Messages the pointer of a list
+	// of messages.
 	Text, Messages string
-	// Template is the pointer of the parameter that is a template, Values that of the parameter with the values of its names.
+	// Template is the pointer of the parameter that is a template, Values the pointer of the parameter with the
+	// values of its names.
 	Template, Values string
 	// Variable is a built-in variable that the call prints, such as current_time; Of is the pointer of the parameter that
 	// names it.

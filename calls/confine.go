@@ -21,7 +21,7 @@ func (r *Registry) Confined(isAllowed func(name string) bool) *Registry {
 	return c
 }
 
-// isConfined reports whether what has the name is refused to those who use the Registry, unless it is contained.
+// isConfined reports whether users of the Registry may not use the call of a name unless it is contained.
 func (r *Registry) isConfined(name string) bool { return r.isAllowed != nil && !r.isAllowed(name) }
 
 // Confine returns a definition as [Registry.Call] does, whether it is registered or not.
@@ -38,7 +38,7 @@ func (r *Registry) hides(name string, function any) bool {
 	return ok && o.IsOutside() && r.isConfined(name)
 }
 
-// confined returns a definition whose use is refused where it could reach more than its parameters.
+// confined returns a definition whose use is refused if it could access more than its parameters.
 func (d Definition) confined() Definition {
 	construct, narrow := d.New, d.ParamsFor
 	d.New = func(params value.Value) (CoreCall, error) {
@@ -58,7 +58,7 @@ func (d Definition) confined() Definition {
 	return d
 }
 
-// checkConfined returns an error of kind Invalid where a use of the call with params could reach more than these.
+// checkConfined returns an error of kind Invalid if a use of the call with params could access more than these.
 func (i *Info) checkConfined(params value.Value) error {
 	if !i.IsContained {
 		return Errorf(Invalid, "the call %s reaches files or other programs, and is not open to the token of a user", i.Name).

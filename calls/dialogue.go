@@ -14,25 +14,24 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// Dialogue is what was said before the current question, oldest first. [Env.Dialogue] makes
-// it for one call, which only reads it. The zero value is a dialogue that begins.
+// Dialogue has the messages before the current question, oldest first. [Env.Dialogue] makes it for one call, which
+// only reads it. The zero value is a dialogue that begins.
 type Dialogue struct {
 	// Messages have the shape {role, content}, and in a conversation all keys that the caller
 	// sent, for example tool_calls.
 	Messages []*value.Map
-	// Turns are the turns behind Messages where they come from the memory of the session; nil
-	// for a conversation.
+	// Turns are the turns behind Messages if they come from the memory of the session; nil for a conversation.
 	Turns []plugins.Turn
 	// Err is why the memory could not be read; the step was warned of it.
 	Err error
 }
 
-// ReadDialogue returns what was said before the current question: the conversation that the
-// caller sent, else the newest turns that the memory of the flow has of the session, at most limit;
-// in a flow without memory these are none. It never mixes the two, so that no turn is in a prompt
-// twice. Every call that takes such messages by itself asks here, or by [Env.Dialogue], if the step
-// gives no messages of its own; its definition says so ([Definition.ReadsConversation]). next is the text that the prompt goes on
-// with: a flow may have saved it by now, and it is not read twice.
+// ReadDialogue returns the messages before the current question: the conversation that the caller sent, else the
+// newest turns that the memory of the flow has of the session, at most limit; in a flow without memory there are
+// none. It never mixes the two, so that no turn is in a prompt twice. Every call that uses such messages calls
+// this, or [Env.Dialogue], if the step gives no messages of its own; its definition says so
+// ([Definition.ReadsConversation]). next is the next text of the prompt, which a flow may have saved already: it
+// is left out.
 func (e *Env) ReadDialogue(ctx context.Context, limit int, next string) (Dialogue, error) {
 	if sent := ConversationOf(e.Vars); len(sent) > 0 {
 		return Dialogue{Messages: sent}, nil

@@ -61,7 +61,7 @@ func TestDialogue(t *testing.T) {
 	}
 }
 
-// TestDialogueWithoutSaved: what the run itself has saved of the user's words is not read as said before.
+// TestDialogueWithoutSaved: text of the user that the run itself has saved is not read as an earlier message.
 func TestDialogueWithoutSaved(t *testing.T) {
 	began := time.Date(2026, 3, 5, 9, 0, 0, 123_456_789, time.UTC)
 	saved := began.Truncate(time.Millisecond) // as a store has it

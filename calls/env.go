@@ -16,21 +16,19 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// Env is what a call may use, in groups that calls may pass on alone: [Model],
-// [Knowledge], [Substeps], [System] and [Files]. Every field has a working value:
-// [NewEnv] returns the quiet ones, the engine sets the real ones, callstest the fakes.
+// Env has everything that a call may use, in groups that calls may pass on separately: [Model], [Knowledge],
+// [Substeps], [System] and [Files]. Every field has a working value: [NewEnv] sets values that do nothing, the
+// engine the real ones, callstest fakes.
 //
 // The engine makes an Env for each attempt of a step. It and its Vars are the call's
 // until the sequence of Exec ends; after that the engine uses them for other steps.
 type Env struct {
-	// Vars is what the step sees, the same as Init got.
+	// Vars has the step's variables, the same as for Init.
 	Vars *Vars
-	// Path is where in the run the call is: step, step[3] for an item, outer/inner in
-	// a sub-flow, step/name-1 for what a call does inside its step. "" outside of a
-	// flow.
+	// Path is the call's place in the run: step, step[3] for an item, outer/inner in a sub-flow, step/name-1 for a
+	// part of a call's work inside its step. "" outside of a flow.
 	Path string
-	// Warner takes warnings for the user: use it by [Env.Warn]. nil: there is no run to
-	// show them in.
+	// Warner receives warnings for the user: use it by [Env.Warn]. nil: there is no run to show them in.
 	Warner Warner
 
 	Model
@@ -43,17 +41,16 @@ type Env struct {
 // Model is the language model of a step and the counter of its tokens. Both are safe for
 // concurrent use.
 type Model struct {
-	// LLM is the model provider of the flow. The engine meters it: what a call
-	// spends is counted for its step and against the flow's budget.
+	// LLM is the model provider of the flow. The engine meters it: a call's spending counts for its step and against
+	// the flow's budget.
 	LLM llm.Provider
 	// Tokens counts tokens by the vocabulary of the model in use.
 	Tokens llm.Counter
 }
 
-// Knowledge is where a call looks things up. All of it may be used concurrently.
+// Knowledge has the sources in which a call looks things up. All of it may be used concurrently.
 type Knowledge struct {
-	// Memory is the store of what was said before, for a flow that names whose memory it works in, else
-	// [NoMemory].
+	// Memory is the store of earlier turns, for a flow that names a memory, else [NoMemory].
 	Memory Memory
 	// Registry finds calls, importance functions and resolvers by name. The engine
 	// sets its own, the one that flows are checked with. nil: nothing has a name.
@@ -67,12 +64,11 @@ type Substeps struct {
 	Flows Flows
 	// Calls runs other calls, for calls that hand out work.
 	Calls Calls
-	// Recorder keeps finished parts of the call's work, so that a step that is tried
-	// again, or resumed, does not repeat them: use it by [Once]. nil: there is no run
-	// to keep them with.
+	// Recorder keeps finished parts of the call's work, so that a step that is tried again, or resumed, does not
+	// repeat them: use it by [Once]. nil outside of a run.
 	Recorder Recorder
-	// Asker asks people for values. nil: there is no run that could wait for them, or the call does not declare that it
-	// may ask ([Info] MayAsk).
+	// Asker asks people for values. nil: no run could wait for them, or the call does not declare that it may ask
+	// ([Info] MayAsk).
 	Asker Asker
 }
 
@@ -80,8 +76,8 @@ type Substeps struct {
 type System struct {
 	// HTTP sends requests to the hosts that the settings allow.
 	HTTP HTTP
-	// Tape records what is asked outside, or plays it; calls that ask by something else than HTTP use it by [Exchange]. nil:
-	// the run is not recorded.
+	// Tape records requests to the outside, or plays them; calls that use other protocols than HTTP use it through
+	// [Exchange]. nil: the run is not recorded.
 	Tape Tape
 	// Clock is the run's clock; nothing else tells the time.
 	Clock func() time.Time
@@ -92,11 +88,9 @@ type System struct {
 	Log *slog.Logger
 }
 
-// Files is where a call finds files. The engine sets it by the flow and the settings; it
-// does not change.
+// Files gives a call access to files. The engine sets it by the flow and the settings; it does not change.
 type Files struct {
-	// Dir is the directory that relative paths of parameters start from: that of
-	// the flow file.
+	// Dir is the directory that relative paths of parameters start from: the flow file's.
 	Dir string
 	// MediaRoots are directories, beside a call's own workspace, from which media
 	// files may be read.
@@ -119,25 +113,24 @@ func (e *Env) IdempotencyKey() string {
 // Recorder keeps finished pieces of a call's work with the run. Calls use it by
 // [Once]. The engine makes one for each attempt of a step; it is safe for concurrent use.
 type Recorder interface {
-	// Once returns what the run has of the piece, else what work returns. params is what
-	// the piece depends on: what was recorded under others is of no use. name is made
-	// of lower-case letters, digits, - and _. Work may fail with a [SurvivedError]: its output is
-	// kept, and Once returns it without an error.
+	// Once returns the recorded output of the piece, else work's. params has everything that the piece depends on: an
+	// output recorded under other params is not used. name is made of lower-case letters, digits, - and _. Work may
+	// fail with a [SurvivedError]: its output is kept, and Once returns it without an error.
 	Once(ctx context.Context, name string, params value.Value, work Work) (output value.Value, err error)
 }
 
-// Work is a piece of a call's work. env is the call's but for its Path, which names
-// the piece; what is asked of its model, and run by it, belongs to the piece.
+// Work is a piece of a call's work. env is the call's, except that its Path names the piece; requests to its
+// model, and calls it runs, belong to the piece.
 type Work func(ctx context.Context, env *Env) (output value.Value, err error)
 
-// Memory is what calls need of a memory store; calls/memory has the whole. The program
-// gives one to the engine for many runs; it is safe for concurrent use.
+// Memory is the part of a memory store that calls need; calls/memory has the whole. The program gives one to the
+// engine for many runs; it is safe for concurrent use.
 type Memory interface {
 	// Recent returns the newest utterances of a scope, oldest first, at most limit: of its session, or of all
 	// sessions of its user.
 	Recent(ctx context.Context, scope Scope, limit int) ([]plugins.Turn, error)
-	// Retrieve returns the memories of the user of a scope that matter for query, best first, at
-	// most limit. Those of the session count a little more.
+	// Retrieve returns the memories of a scope's user that are relevant to query, best first, at most limit. Those of
+	// the session count a little more.
 	Retrieve(ctx context.Context, scope Scope, query string, limit int) ([]plugins.Recalled, error)
 }
 
@@ -152,7 +145,7 @@ type Flows interface {
 // FlowInfo describes a flow. It is only data.
 type FlowInfo struct {
 	Name, Description string
-	// Inputs is the schema of its inputs; nil where it declares none.
+	// Inputs is the schema of its inputs; nil if it declares none.
 	Inputs *schema.Schema
 }
 
@@ -166,9 +159,8 @@ type FlowDescriber interface {
 // Calls runs calls by name inside a step. The engine makes one for each attempt of a step; it
 // is safe for concurrent use.
 type Calls interface {
-	// RunCall checks params, which are taken as they are, runs the call of that name
-	// to its end and returns its output. What it spends counts for the step; its
-	// events belong to the run.
+	// RunCall checks params, which are used unchanged, runs the call of that name to its end and returns its output.
+	// Its spending counts for the step; its events belong to the run.
 	RunCall(ctx context.Context, name string, params value.Value) (output value.Value, err error)
 }
 
@@ -177,8 +169,8 @@ type Calls interface {
 type Asker interface {
 	// Ask returns an object of the schema, which must have required properties. Until people
 	// have given these, the run waits, and the error has [ErrWaiting]; once they have, the step
-	// runs again. So a call has to ask in an order that depends on nothing but its input, the
-	// outputs of [Once], and earlier answers. why tells people who asks, and what.
+	// runs again. So a call has to ask in an order that depends on nothing but its input, the outputs of [Once], and
+	// earlier answers. why tells people who asks, and for which purpose.
 	Ask(ctx context.Context, why string, wanted value.Value) (value.Value, error)
 }
 
@@ -236,7 +228,7 @@ func (e *Env) HintOf(err error) string { return HintIn(err, e.language()) }
 // MessageOf returns the message of an error in the language of the run.
 func (e *Env) MessageOf(err error) string { return MessageIn(err, e.language()) }
 
-// language returns that of the run; "" outside of one.
+// language returns the run's language; "" outside of a run.
 func (e *Env) language() string {
 	if e.Vars == nil {
 		return ""

@@ -9,13 +9,13 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Kind is what sort of error happened; it decides whether a step is tried
-// again, and machines read it.
+// Kind is the kind of an error; it decides whether a step is tried again, and programs read it. For example, a
+// step is tried again after Timeout, but not after Invalid.
 type Kind string
 
 // The kinds of errors. Only Provider, Plugin and Timeout errors are retried.
 const (
-	Invalid  Kind = "invalid"  // what the caller gave is wrong
+	Invalid  Kind = "invalid"  // the caller's values are wrong
 	NotFound Kind = "notfound" // a named thing does not exist
 	Missing  Kind = "missing"  // required parameters are not known
 	Plugin   Kind = "plugin"   // a plugin failed
@@ -37,16 +37,15 @@ func (k Kind) Name() wording.Text {
 	return wording.Text{En: string(k), Zh: zh}
 }
 
-// ErrWaiting is in the error of [Flows] and [Calls] when what they ran waits for
-// values that somebody has to give. The step around it waits too, so a call that
-// gets it should end and pass it on.
+// ErrWaiting is in the error of [Flows] and [Calls] when the flow or call that they ran waits for values from
+// people. The step around it waits too, so a call that gets it should end and pass it on.
 var ErrWaiting = wording.Errorf("values are waited for")
 
-// Error is the one error type of calls. [Errorf] makes it; the engine adds where it happened.
-// Its maker may add a hint, after that it does not change.
+// Error is the one error type of calls. [Errorf] makes it; the engine adds its place. Its maker may add a hint;
+// after that it does not change.
 type Error struct {
 	Kind Kind
-	// Hint is what to do next; "" where there is nothing to say.
+	// Hint is the remedy; "" if there is none.
 	Hint string
 	Err  error
 
@@ -65,8 +64,8 @@ func (e *Error) In(language string) string {
 	return wording.OfError(e.Err).In(language)
 }
 
-// Errorf makes an [*Error]. The format is that of [fmt.Errorf], with %w; arguments that are
-// texts are inserted in the language of the reader.
+// Errorf makes an [*Error]. The format works as for [fmt.Errorf], with %w; arguments that are texts are inserted
+// in the language of the reader.
 func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Err: wording.Errorf(format, args...)}
 }
@@ -108,8 +107,8 @@ func ProblemOf(pointer string, err error) schema.Problem {
 	return p
 }
 
-// KindOf classifies any error: that of the outermost [*Error] in its chain, a
-// context's end as Timeout or Canceled, a provider's as Provider, else Internal.
+// KindOf classifies any error: the kind of the outermost [*Error] in its chain, a context's end as Timeout or
+// Canceled, a provider's as Provider, else Internal.
 func KindOf(err error) Kind {
 	var e *Error
 	var p *llm.Error

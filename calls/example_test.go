@@ -68,8 +68,7 @@ func ExampleStream() {
 	// Output: {"text":"hip","times":3} -> {"text":"hip hip hip "}
 }
 
-// greeting is a call whose input depends on what the step may see: the recorded input
-// says who was greeted.
+// greeting is a call whose input depends on the step's variables: the recorded input says who was greeted.
 type greeting struct {
 	Greeting string `json:"greeting" doc:"How to greet." default:"Hello"`
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// The functions of this file open what a user names. A pipe would be waited for, whatever signals
-// come meanwhile, and a device may never end: what is not a regular file, or not a directory where
-// one is needed, is refused before it is opened.
+// The functions of this file open paths that a user names. Opening a pipe would wait, even through signals, and a
+// device may never end: anything other than a regular file (or a directory if one is needed) is refused before it
+// is opened.
 
 // AnyLength is the limit of [ReadFile] for files that may be as long as memory lasts.
 const AnyLength = math.MaxInt64 - 1
 
-// ReadFile reads a file of the system, and of a long one not much more than limit
-// bytes: who parses it refuses what is longer.
+// ReadFile reads a file of the system, and of a long one not much more than limit bytes: its parser refuses longer
+// ones.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	return readRegular(path, limit,
 		func() (fs.FileInfo, error) { return os.Stat(path) },
 		func() (fs.File, error) { return os.Open(path) })
 }
 
-// OpenFile opens a file of the system to read it piece by piece; what is not a regular file
-// is refused, as by [ReadFile].
+// OpenFile opens a file of the system to read it piece by piece; other than regular files are refused, as by
+// [ReadFile].
 func OpenFile(path string) (*os.File, error) {
 	if err := CheckRegular(path); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func CheckRegular(path string) error {
 	return nil
 }
 
-// WriteFile writes a file of the system as [os.WriteFile] does; what is there and not a regular
-// file is refused.
+// WriteFile writes a file of the system as [os.WriteFile] does; an existing file that is not a regular one is
+// refused.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err := checkReplaceable(path); err != nil {
 		return err
@@ -56,8 +56,8 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return os.WriteFile(path, data, perm)
 }
 
-// CreateFile creates or empties a file of the system, to write it piece by piece; what is there
-// and not a regular file is refused.
+// CreateFile creates or empties a file of the system, to write it piece by piece; an existing file that is not a
+// regular one is refused.
 func CreateFile(path string, perm fs.FileMode) (*os.File, error) {
 	if err := checkReplaceable(path); err != nil {
 		return nil, err
@@ -65,8 +65,7 @@ func CreateFile(path string, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 }
 
-// checkReplaceable returns an error where something else than a regular file is in the place of
-// one that is to be written.
+// checkReplaceable returns an error if the file to be replaced is not a regular one.
 func checkReplaceable(path string) error {
 	err := CheckRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +74,7 @@ func checkReplaceable(path string) error {
 	return err
 }
 
-// OpenRoot opens a directory of the system, as [os.OpenRoot] does; what is not one is refused.
+// OpenRoot opens a directory of the system, as [os.OpenRoot] does; anything else is refused.
 func OpenRoot(dir string) (*os.Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -87,8 +86,8 @@ func OpenRoot(dir string) (*os.Root, error) {
 	return os.OpenRoot(dir)
 }
 
-// ReadDirFS lists a directory of a file system, sorted by name; what is not one is refused. The
-// file system of an [os.Root] would open it.
+// ReadDirFS lists a directory of a file system, sorted by name; anything else is refused, although the file system
+// of an [os.Root] would open it.
 func ReadDirFS(files fs.FS, name string) ([]fs.DirEntry, error) {
 	info, err := fs.Stat(files, name)
 	if err != nil {

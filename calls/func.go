@@ -26,9 +26,9 @@ func WithLiteral(parameters ...string) Option {
 func WithLLM() Option { return func(info *Info) { info.UsesLLM = true } }
 
 // Func makes a node type of a function from parameters to one object. P and O are
-// structs, whose schemas are inferred: see [schema.MustFor] for the tags. P may
-// implement [Validator]. The recorded input of a step is its parameters; a call that
-// computes its input from what the step may see is made with [Define].
+// structs, whose schemas are inferred: see [schema.MustFor] for the tags. P may implement [Validator]. The
+// recorded input of a step is its parameters; a call that computes its input from the step's variables is made
+// with [Define].
 //
 // The function may be called concurrently. It may use env until it returns.
 func Func[P, O any](name string, doc Text, exec func(ctx context.Context, env *Env, params P) (O, error), options ...Option) Definition {

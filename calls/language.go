@@ -11,17 +11,15 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Texts are the texts of a call that there is one of in each language, such as its
-// prompts. Those of users are in [Env.Languages]; a call lists them in its
-// [Definition], so that they are checked before a flow runs. They live as long as the
-// program, and do not change.
+// Texts are the texts of a call that exist once in each language, such as its prompts. Users' texts are in
+// [Env.Languages]; a call lists them in its [Definition], so that they are checked before a flow runs. They live
+// as long as the program, and do not change.
 type Texts struct {
-	// Folder is the name of their folder in that of a language.
+	// Folder is the name of their folder within a language's.
 	Folder string
-	// BuiltIn has lang/LANGUAGE/NAME. What there is in lang/en is all there is.
+	// BuiltIn has lang/LANGUAGE/NAME. Every text is in lang/en.
 	BuiltIn fs.FS
-	// Check finds what is wrong in a text that a user wrote. Line and Col of a
-	// problem are its place.
+	// Check finds the faults of a text that a user wrote. Line and Col of a problem are its place.
 	Check func(name string, text []byte) []schema.Problem
 }
 
@@ -38,9 +36,8 @@ func (t *Texts) Names() []string {
 	return names
 }
 
-// Read returns the text of a name in a language, and where it is. That of users comes
-// before the built-in one; then those of the language without its region are looked
-// for, then English is taken. further is [Env.Languages].
+// Read returns the text of a name in a language, and its path. The users' text comes before the built-in one; then
+// the texts of the language without its region are tried, then English. further is [Env.Languages].
 func (t *Texts) Read(further fs.FS, language, name string) (text []byte, path string, err error) {
 	type place struct {
 		files fs.FS
@@ -71,8 +68,8 @@ func (t *Texts) Read(further fs.FS, language, name string) (text []byte, path st
 // IsBuiltIn reports whether a text is one of the program's own, by its path as Read returns it.
 func (t *Texts) IsBuiltIn(path string) bool { return strings.HasPrefix(path, "lang/") }
 
-// SourceName returns what a text is called as the source of a piece of a prompt: a
-// built-in one by the set, that of a user by its path, as Read returns it.
+// SourceName returns the name of a text as the source of a piece of a prompt: the set's name for a built-in one,
+// for a user's its path, as Read returns it.
 func (t *Texts) SourceName(path, name string) string {
 	if t.IsBuiltIn(path) {
 		return t.Folder + " " + name
@@ -94,8 +91,8 @@ func UnknownName(text string, offset int, name string, known []string) schema.Pr
 	return p
 }
 
-// WithoutRegion returns the names that what is said in a language may have, the closest
-// first: zh-CN is zh too.
+// WithoutRegion returns the names under which to look for texts in a language, the closest first: for example
+// zh-CN, then zh.
 func WithoutRegion(language string) []string {
 	general, _, region := strings.Cut(strings.ReplaceAll(language, "_", "-"), "-")
 	if !region {

@@ -6,9 +6,8 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 )
 
-// LintDollar finds ${{ name }} in the text of a template, which other tools know as an
-// expression and templates as a dollar sign before one. It is a warning where there is more
-// in the text: that may be a price.
+// LintDollar finds ${{ name }} in the text of a template, which is an expression in other tools, but in templates
+// a dollar sign before one. It is a warning if the text has more: that may be a price.
 func LintDollar(pointer, text string) (p schema.Problem, found bool) {
 	at := strings.Index(text, "${{")
 	if at < 0 {

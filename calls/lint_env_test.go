@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// A tool of a model has what is computed at the pointers of its own parameters, and the model gives others.
+// A model's tool has computed values at the pointers of its own parameters, and the model gives others.
 func TestLintEnvOfTool(t *testing.T) {
 	env := calls.LintEnv{Computed: []string{"/prompt", "/tools/calls/0/with/limit", "/tools/calls/1/with/a/b"}}
 	if !env.IsComputed("/prompt") || !env.IsComputed("/tools") || !env.IsComputed("/prompt/x") || env.IsComputed("/pro") || env.IsOpen {

@@ -12,15 +12,16 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// IsComputed reports whether what the parameters have at a JSON pointer, or a part of it, is only known when the step runs.
+// IsComputed reports whether the parameters' value at a JSON pointer, or a part of it, is only known when the step
+// runs.
 func (e LintEnv) IsComputed(pointer string) bool {
 	return slices.ContainsFunc(e.Computed, func(computed string) bool {
 		return computed == pointer || strings.HasPrefix(computed, pointer+"/") || strings.HasPrefix(pointer, computed+"/")
 	})
 }
 
-// OfTool returns what the lint of a call may use that a model uses as a tool: the parameters have what is fixed of its own at a JSON
-// pointer, and the model gives others.
+// OfTool returns the environment for the lint of a call that a model uses as a tool: the parameters have the
+// tool's fixed parameters at a JSON pointer, and the model gives others.
 func (e LintEnv) OfTool(pointer string) LintEnv {
 	computed, beginnings := e.Computed, e.Beginnings
 	e.Computed, e.Beginnings, e.IsOpen, e.Tries = nil, map[string]string{}, true, 0
@@ -55,9 +56,9 @@ func (e LintEnv) LintDirs(params value.Value, names ...string) (problems []schem
 	return problems
 }
 
-// LintFilesIn finds, among files in a directory that parameters name, those that are pipes,
-// devices or directories. What is not there is not reported: it may be there when the flow runs.
-// Where the parameter is not given, the usual files are looked at.
+// LintFilesIn finds, among files in a directory that parameters name, those that are pipes, devices or
+// directories. A missing file is not reported: it may exist when the flow runs. If the parameter is not given, the
+// usual files are checked.
 func (e LintEnv) LintFilesIn(params value.Value, dir, list string, usual ...string) (problems []schema.Problem) {
 	given, _ := params.Get(dir)
 	text, _ := given.Str()
@@ -86,8 +87,8 @@ func (e LintEnv) LintFilesIn(params value.Value, dir, list string, usual ...stri
 	return problems
 }
 
-// pathOf returns where a path is that is written in the flow; ok is false where that is not
-// known before the flow runs.
+// pathOf returns the full path for a path written in the flow; ok is false if that is not known before the flow
+// runs.
 func (e LintEnv) pathOf(text string) (path string, ok bool) {
 	if text == "" || e.Dir == "" || strings.HasPrefix(text, "~") {
 		return "", false

@@ -19,19 +19,17 @@ func (e *SurvivedError) Unwrap() error { return e.Err }
 func Survived(err error) error { return &SurvivedError{err} }
 
 // Once does a piece of work of a call that need not be done twice, such as one
-// request of several to a model. Events show the piece as a step of its own,
-// STEP/NAME-N, where N counts the pieces of that name; so a call has to ask for its
-// pieces in an order that depends on nothing but its input and their outputs.
+// request of several to a model. Events show the piece as a step of its own, STEP/NAME-N, in which N counts the
+// pieces of that name; so a call has to ask for its pieces in an order that depends on nothing but its input and
+// their outputs.
 //
-// When Once returns, the output is as safe as that of a finished step: when the step
-// is tried again, or the run is resumed after a crash, Once returns the same output for
-// the same params without doing the work, and nothing is paid again. An error is not
-// kept: a piece that failed, or was cut short, is done again. One whose failure is to
-// stay returns its output with [Survived]. An output that holds a secret does not outlive the
-// process. Outside of a flow the work is simply done.
+// When Once returns, the output is as safe as a finished step's: when the step is tried again, or the run is
+// resumed after a crash, Once returns the same output for the same params without doing the work, and without
+// paying again. An error is not kept: a piece that failed, or was cut short, is done again. A piece whose failure
+// is final returns its output with [Survived]. An output that holds a secret does not outlive the process. Outside
+// of a flow the work is simply done.
 //
-// params and T must be what [value.Of] and [value.Decode] understand: T comes out of
-// its JSON in any case.
+// params and T must be types that [value.Of] and [value.Decode] understand: T comes out of its JSON in any case.
 func Once[T any](ctx context.Context, env *Env, name string, params any, work func(ctx context.Context, env *Env) (T, error)) (T, error) {
 	var result T
 	if env.Recorder == nil {

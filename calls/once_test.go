@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// memory is a Recorder that keeps the last output, and what it was asked for.
+// memory is a Recorder that keeps the last output, and its parameters.
 type memory struct {
 	asked  string
 	output value.Value

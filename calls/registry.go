@@ -19,7 +19,8 @@ type Registry struct {
 	testChecks map[string]plugins.Importance
 	checks     []func(name string) error
 	tape       Tape // nil: functions are asked themselves
-	// isAllowed names what confined users may use without bounds; nil: nobody is confined. See [Registry.Confined].
+	// isAllowed reports the calls that confined users may use freely; nil: no user is confined. See
+	// [Registry.Confined].
 	isAllowed func(name string) bool
 }
 
@@ -67,8 +68,8 @@ func (r *Registry) AddResolver(f plugins.Resolver, variables ...string) error {
 	return nil
 }
 
-// AddCheck adds what [Registry.CheckPlugin] asks; hosts of foreign programs do so. A check
-// returns nil for names that are not its own.
+// AddCheck adds a check for [Registry.CheckPlugin]; hosts of foreign programs use it. A check returns nil for
+// names that are not its own.
 func (r *Registry) AddCheck(check func(name string) error) { r.checks = append(r.checks, check) }
 
 // WithoutChecks returns a copy without checks: for flows that are looked at and not run, or played from recordings.
@@ -78,10 +79,9 @@ func (r *Registry) WithoutChecks() *Registry {
 	return &c
 }
 
-// CheckPlugin returns why what a plugin, or a server, offers cannot be used now, registered
-// or not: it is not trusted, has changed, or is gone. name is that of a plugin,
-// plugin.function, vars.name, or mcp.server.tool. nil where it can be used, or belongs to
-// the program.
+// CheckPlugin returns why a part of a plugin or a server cannot be used now, registered or not: it is not trusted,
+// has changed, or is gone. name is the name of a plugin, plugin.function, vars.name, or mcp.server.tool. The
+// result is nil if it can be used, or belongs to the program.
 func (r *Registry) CheckPlugin(name string) error {
 	if r == nil {
 		return nil
@@ -209,8 +209,8 @@ func (r *Registry) WithResolver(f plugins.Resolver, variables ...string) *Regist
 	return c
 }
 
-// WithImportance returns a copy of the Registry in which f judges instead of the importance functions that work outside of the
-// program, for example those of plugins.
+// WithImportance returns a copy of the Registry in which f judges instead of the importance functions that work
+// outside of the program, for example in plugins.
 func (r *Registry) WithImportance(f plugins.Importance) *Registry {
 	c := &Registry{}
 	if r != nil {

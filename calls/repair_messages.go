@@ -14,7 +14,7 @@ type RepairedMessage struct {
 	Index int
 }
 
-// MessageNote says what [RepairMessages] left out of the message at an index.
+// MessageNote names the parts that [RepairMessages] left out of the message at an index.
 type MessageNote struct {
 	Index int
 	Text  wording.Text
@@ -59,7 +59,7 @@ func (d Dialogue) Repaired(later []*value.Map) ([]RepairedMessage, []MessageNote
 type messageRepair struct {
 	kept  []RepairedMessage
 	notes []MessageNote
-	// ids are those of all calls so far.
+	// ids has the ids of all calls so far.
 	ids map[string]bool
 	// open are the calls of the last message that calls tools, which is at asking of kept, until
 	// another message than a result follows; asking is -1 then.

@@ -12,7 +12,7 @@ import (
 const (
 	// RoundSubstep is an answer of its model: STEP/round-N.
 	RoundSubstep = "round"
-	// DialogueSubstep is what the memory had of the session when the work began: STEP/dialogue-1.
+	// DialogueSubstep is the session's memory when the work began: STEP/dialogue-1.
 	DialogueSubstep = "dialogue"
 )
 
@@ -24,8 +24,8 @@ const (
 
 var substepName = value.CompileLater(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// ToolSubstep returns what the call agent calls a use of a tool inside its step, without the number: by the name of the
-// tool, unless that cannot be the name of a substep, or is taken by the agent's own work.
+// ToolSubstep returns the call agent's name for a use of a tool inside its step, without the number: the name of
+// the tool, unless that cannot be the name of a substep, or is taken by the agent's own work.
 func ToolSubstep(tool string) string {
 	isTaken := tool == RoundSubstep || tool == DialogueSubstep
 	if substepName().MatchString(tool) && !isTaken {
@@ -36,12 +36,13 @@ func ToolSubstep(tool string) string {
 
 var notInToolName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// ToolName makes the name of a tool of another name, such as that of a call: models take letters, digits, - and _.
+// ToolName makes the name of a tool from another name, for example a call's: models take letters, digits, - and _.
 func ToolName(name string) string {
 	return strings.Trim(notInToolName.ReplaceAllString(name, "_"), "_")
 }
 
-// FlowToolName makes the name of a tool of the path of the flow that it runs, as any system writes it: that of the file.
+// FlowToolName makes the name of a tool from the path of the flow that it runs, in any system's notation: the name
+// of the file.
 func FlowToolName(file string) string {
 	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
 	return ToolName(strings.TrimSuffix(base, path.Ext(base)))

@@ -11,29 +11,31 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Tape records what the calls of a run get from outside, or plays it back: then nothing outside is asked. Calls use it by
-// [Exchange]; the engine does for those that say that all their work is outside ([Info] IsOutside), for HTTP requests, for the memory and for
-// variables. Models have recorders of their own. A tape is made for a run and safe for concurrent use.
+// Tape records the answers that the calls of a run get from outside, or plays them back without asking. Calls use
+// it through [Exchange]; the engine uses it for calls that declare all their work as outside ([Info] IsOutside),
+// for HTTP requests, for the memory and for variables. Models have recorders of their own. A tape is made for a
+// run and safe for concurrent use.
 type Tape interface {
-	// Exchange returns what is recorded for the request, or asks and records the answer. kind says who is asked, such as
-	// http, and name which of them. Nothing is recorded of an error.
+	// Exchange returns the recorded answer to the request, or asks and records the answer. kind is the kind of the
+	// service, such as http, and name its name. Errors are not recorded.
 	Exchange(ctx context.Context, kind, name string, request value.Value, ask func(context.Context) (value.Value, error)) (value.Value, error)
 }
 
-// The kinds of what is asked outside, beside models.
+// The kinds of services outside, besides models.
 const (
 	TapedHTTP       = "http"       // a request of [System] HTTP
 	TapedMCP        = "mcp"        // a tool of an MCP server
 	TapedCall       = "call"       // a call whose work is outside, such as one of a plugin
-	TapedInput      = "input"      // what such a call made of its parameters
+	TapedInput      = "input"      // the input that such a call computed from its parameters
 	TapedMemory     = "memory"     // a call that changes the memory
 	TapedRecall     = "recall"     // a look into the memory
 	TapedVariables  = "variables"  // values of variables
 	TapedImportance = "importance" // verdicts of importance functions
 )
 
-// Exchange asks outside, for example a tool of a server: by the tape of the run if there is one. It records errors too, so that a
-// step that tried again does so in a replay; but not that the run was stopped. T must be what [value.Of] and [value.Decode] understand.
+// Exchange asks a service outside, for example a tool of a server, through the run's tape if there is one. It
+// records errors too, so that a step that was tried again does so in a replay, except the end of the run. T must
+// be a type that [value.Of] and [value.Decode] understand.
 func Exchange[T any](ctx context.Context, tape Tape, kind, name string, request any, ask func(context.Context) (T, error)) (T, error) {
 	if tape == nil {
 		return ask(ctx)
@@ -62,7 +64,7 @@ func Exchange[T any](ctx context.Context, tape Tape, kind, name string, request 
 // maxTaped bounds an answer that is recorded, in bytes.
 const maxTaped = 1 << 20
 
-// encodeAnswer returns an answer as it is recorded: {result} or {error}. The error is that of one that is not recorded.
+// encodeAnswer returns the recorded form of an answer: {result} or {error}. The error is one that is not recorded.
 func encodeAnswer(ctx context.Context, name string, result any, failed error) (value.Value, error) {
 	if failed != nil {
 		e := newTapedError(ctx, failed)
@@ -101,7 +103,8 @@ func decodeAnswer[T any](ctx context.Context, name string, answer value.Value) (
 	return result, nil
 }
 
-// tapedError is an error as it is recorded: with all that decides whether a step is tried again, and what people read.
+// tapedError is an error as it is recorded: with everything that decides whether a step is tried again, and the
+// text for people.
 type tapedError struct {
 	Kind      Kind   `json:"kind"`
 	Message   string `json:"message"`

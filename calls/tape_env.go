@@ -13,8 +13,8 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// UseTape lets all that the calls of a run ask outside go through a tape, but for models: their providers record
-// themselves. Env is that of the run.
+// UseTape sends all requests of a run's calls to the outside through a tape, except to models: their providers
+// record themselves. Env is the run's.
 func (e *Env) UseTape(tape Tape) {
 	e.Tape = tape
 	e.HTTP = tapedHTTP{e.HTTP, tape}
@@ -36,7 +36,7 @@ type tapedHTTPRequest struct {
 	Body    string              `json:"body,omitempty"`
 }
 
-// tapedResponse is an answer as it is recorded. A body that is no text is in base64.
+// tapedResponse is an answer as it is recorded. A body that is not text is in base64.
 type tapedResponse struct {
 	Status  int                 `json:"status"`
 	Headers map[string][]string `json:"headers,omitempty"`
@@ -73,7 +73,7 @@ func (h tapedHTTP) Do(req *http.Request) (*http.Response, error) {
 	})
 	switch {
 	case err != nil && live != nil:
-		_ = live.Body.Close() // the error is that of the recording
+		_ = live.Body.Close() // the error that counts is the recording's
 		return nil, err
 	case err != nil:
 		return nil, err

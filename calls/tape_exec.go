@@ -22,7 +22,7 @@ type tapedOutput struct {
 	Error    *tapedError `json:"error,omitempty"`
 }
 
-// tapedAsk is a request to a model, with where the parts of its prompt come from.
+// tapedAsk is a request to a model, with the origins of the parts of its prompt.
 type tapedAsk struct {
 	Request tapedRequest `json:"request"`
 	Parts   []Part       `json:"parts,omitempty"`
@@ -79,7 +79,7 @@ func InitTaped(ctx context.Context, tape Tape, call CoreCall, params value.Value
 	})
 }
 
-// execution is a call that is executed or played, with what it does meanwhile.
+// execution is a call that is executed or played, with the record of its actions.
 type execution struct {
 	call  CoreCall
 	env   *Env
@@ -93,7 +93,7 @@ type execution struct {
 	out tapedOutput // guarded by mu
 }
 
-// execute executes the call, passes on what it puts out, and returns all that it did.
+// execute executes the call, passes on its output, and returns the record of its actions.
 func (x *execution) execute(ctx context.Context) (tapedOutput, error) {
 	x.isFresh = true
 	noted := *x.env
@@ -157,7 +157,7 @@ func (m notedModel) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 	return m.Provider.Chat(ctx, req)
 }
 
-// play does what the call did when it was recorded.
+// play repeats the call's recorded actions.
 func (x *execution) play(ctx context.Context, out *tapedOutput) {
 	for _, asked := range out.Asked {
 		req := llm.Request(asked.Request)

@@ -10,9 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Traced is a text that knows where its bytes were taken from. Calls make it while they
-// put a prompt together, and hand it on as a [Part]. Bytes without an origin are the
-// call's own words. It is a value: its methods return new ones.
+// Traced is a text with the origins of its bytes. Calls build it while they assemble a prompt, and pass it on as a
+// [Part]. Bytes without an origin are the call's own words. It is a value: its methods return new ones.
 type Traced struct {
 	Text    string
 	Origins []Origin
@@ -121,7 +120,7 @@ func (t Traced) Append(others ...Traced) Traced {
 	return Traced{text.String(), origins}
 }
 
-// appendOrigin adds an origin; one that goes on where the last ends becomes one with it.
+// appendOrigin adds an origin; one that continues the last is merged with it.
 func appendOrigin(origins []Origin, o Origin) []Origin {
 	if last := len(origins) - 1; last >= 0 && !o.Computed && o.Line == 0 {
 		before := origins[last]
@@ -154,7 +153,7 @@ func (t Traced) TrimSpace() Traced {
 	return t.Slice(start, end)
 }
 
-// ReplaceAll is [strings.ReplaceAll]. What is put in is computed from what it replaces.
+// ReplaceAll is [strings.ReplaceAll]. The replacement counts as computed from the replaced text.
 func (t Traced) ReplaceAll(old, replacement string) Traced {
 	if old == "" || old == replacement || !strings.Contains(t.Text, old) {
 		return t
@@ -214,7 +213,7 @@ func (t Traced) Truncate(budget int, tokens llm.Counter) Traced {
 	return t.TruncatedTo(short)
 }
 
-// TruncatedTo returns what [llm.TruncateTokens] has made of the text.
+// TruncatedTo returns the text as shortened by [llm.TruncateTokens].
 func (t Traced) TruncatedTo(short string) Traced {
 	if short == t.Text {
 		return t
@@ -293,8 +292,8 @@ func (j jsonTracer) traceName(name, pointer string) Traced {
 	return quote.Append(j.copied(pointer, quoted[1:len(quoted)-1]), quote)
 }
 
-// originsOfShortened returns the origins of a text that may be the beginning of its source: what
-// it ends with then is computed.
+// originsOfShortened returns the origins of a text that may be the beginning of its source: its end is then
+// computed.
 func originsOfShortened(o Origin, text string) []Origin {
 	kept := len(strings.TrimSuffix(text, llm.TruncationMarker))
 	marker := o

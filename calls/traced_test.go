@@ -17,8 +17,7 @@ func (runes) Count(text string) int { return len([]rune(text)) }
 
 var _ llm.Counter = runes{}
 
-// checkTraced fails where an origin that is a copy of source does not show the bytes
-// that it names.
+// checkTraced fails if an origin that is a copy of source does not show the bytes that it names.
 func checkTraced(t *rapid.T, what string, got calls.Traced, want string, sources map[string]string) {
 	if got.Text != want {
 		t.Fatalf("%s: got %q, want %q", what, got.Text, want)
@@ -36,7 +35,7 @@ func checkTraced(t *rapid.T, what string, got calls.Traced, want string, sources
 	}
 }
 
-// What is done to a traced text is what is done to a text, and its copies stay copies.
+// Operations on a traced text give the same text as on a plain one, and its copies stay copies.
 func TestTraced(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.StringMatching(`[ab </"\n]{0,12}`)
@@ -58,7 +57,7 @@ func TestTraced(t *testing.T) {
 	})
 }
 
-// The JSON of a value is that of the value, and its strings are told apart.
+// The traced JSON of a value equals its JSON, and its strings have separate origins.
 func TestTracedJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[ab"</é]{0,5}`)
@@ -91,7 +90,7 @@ func TestTracedJSON(t *testing.T) {
 	})
 }
 
-// The beginning of a text is what its source has, whatever stands for the rest.
+// The beginning of a shortened text is a copy of its source, whatever replaces the rest.
 func TestShortenedJSON(t *testing.T) {
 	v := value.Must(map[string]any{"a": "long" + llm.TruncationMarker})
 	got := calls.TracedJSON(v, func(pointer string) calls.Origin { return calls.Origin{Pointer: pointer} })
@@ -105,7 +104,7 @@ func TestShortenedJSON(t *testing.T) {
 	}
 }
 
-// The bytes and lines are those of the file, whatever its line ends are.
+// The bytes and lines refer to the file, with any line ends.
 func TestTracedFile(t *testing.T) {
 	newlines := strings.NewReplacer("\r\n", "\n", "\r", "\n")
 	for _, content := range []string{"", "\ufeff", "a", "a\nb\n", "\ufeffa\r\nb\r\n\r\n字c", "\r\r\na\rb\n\r", "\n\ufeff\r"} {

@@ -7,8 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// CheckCall returns why a flow cannot use the call of that name, with a hint; nil
-// where it can.
+// CheckCall returns why a flow cannot use the call of that name, with a hint; nil if it can.
 func (r *Registry) CheckCall(name string) error {
 	if err := r.CheckPlugin(name); err != nil {
 		return Errorf(KindOf(err), "the call %q cannot be used: %w", name, err)
@@ -35,8 +34,7 @@ func (r *Registry) CheckCall(name string) error {
 	return err.WithHint("the plugin has %s", strings.Join(siblings, ", "))
 }
 
-// CheckImportance returns why the importance function of that name cannot be asked,
-// with a hint; nil where it can.
+// CheckImportance returns why the importance function of that name cannot be asked, with a hint; nil if it can.
 func (r *Registry) CheckImportance(name string) error {
 	if err := r.CheckPlugin(name); err != nil {
 		return Errorf(KindOf(err), "the importance function %q cannot be used: %w", name, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Vars is what a step may see: the CallVars of the documents, whose step_data is History. The engine makes it when the step starts, and the calls
-// of the step share it. It is read-only, so it is safe for concurrent use.
+// Vars has the variables of a step: the CallVars of the documents, whose step_data is History. The engine makes it
+// when the step starts, and the calls of the step share it. It is read-only, so it is safe for concurrent use.
 type Vars struct {
 	// Inputs are the inputs of the flow, an object.
 	Inputs value.Value
@@ -26,7 +26,7 @@ type Vars struct {
 	Run Run
 	// Step is the step that is being run.
 	Step StepInfo
-	// Scope is what the flow names under memory.
+	// Scope is the scope that the flow names under memory.
 	Scope Scope
 	// Language is zh, en or another language's name; "" means en.
 	Language string
@@ -34,7 +34,7 @@ type Vars struct {
 	Now time.Time
 	// Seed seeds the random numbers of templates; 0 gives every run numbers of its own.
 	Seed uint64
-	// Upstream is what finished before. It may be nil.
+	// Upstream has the results of the steps before. It may be nil.
 	Upstream Upstream
 }
 
@@ -54,18 +54,16 @@ func (v *Vars) RandomSeed() uint64 {
 	return h.Sum64()
 }
 
-// Upstream is what the finished upstream steps of a step left. It is asked only by
-// steps that want it: a step that does not costs the same in a flow of any size. The engine
-// makes one for each step; what it returns does not change, so that it is safe for concurrent
-// use.
+// Upstream has the results of the finished upstream steps of a step. It is computed on request only: a step that
+// does not use it costs the same in a flow of any size. The engine makes one for each step; its results do not
+// change, so that it is safe for concurrent use.
 type Upstream interface {
 	// History returns the finished upstream steps in file order.
 	History() []FinishedStep
 	// Summary returns the text of the newest upstream summary step, else the input of
 	// that name, else "".
 	Summary() string
-	// Facts returns those of the newest upstream facts step, else the input of that
-	// name, else none.
+	// Facts returns the facts of the newest upstream facts step, else the input of that name, else none.
 	Facts() []string
 }
 
@@ -77,7 +75,7 @@ func (v *Vars) History() []FinishedStep {
 	return v.Upstream.History()
 }
 
-// Summary returns the summary of what came before, or "".
+// Summary returns the summary of the text before, or "".
 func (v *Vars) Summary() string {
 	if v.Upstream == nil {
 		return ""
@@ -126,11 +124,11 @@ type Run struct {
 	Flow string `json:"flow"`
 	// StartedAt is the time of the run's clock at its start.
 	StartedAt time.Time `json:"started_at"`
-	// User is whose run it is; "" where the program knows no users.
+	// User is the run's owner; "" if the program has no users.
 	User string `json:"user"`
 }
 
-// StepInfo is what a call may know of the step it runs in.
+// StepInfo is the information for a call about the step it runs in.
 type StepInfo struct {
 	ID, Name, Description string
 	// Index is the item's index in a for_each step, else nil.
@@ -142,17 +140,17 @@ type StepInfo struct {
 	Tools []string
 }
 
-// Scope is whose memory a call works in: what the flow names under memory, whoever has started
-// the run. User is a hard wall between people, Session narrows within one; "" is a session like
-// any other. The zero Scope is that of a flow without memory.
+// Scope selects the memory that a call works in, as the flow names it under memory, independent of the run's
+// starter. User strictly separates people, Session narrows within one; "" is a session like any other. A flow
+// without memory has the zero Scope.
 type Scope struct {
 	User    string `json:"user"`
 	Session string `json:"session"`
-	// AllSessions is set by sessions: all. What was said is read from every session of the user; what
-	// is saved belongs to Session all the same.
+	// AllSessions is set by sessions: all. Turns are read from every session of the user; saved ones still belong to
+	// Session.
 	AllSessions bool `json:"all_sessions,omitempty"`
-	// Bound is set where the memories of other users are closed, as to the token of a user: parameters of
-	// [Info] AllUsers are refused.
+	// Bound is set if other users' memories must not be used, for example with a user's token: parameters of [Info]
+	// AllUsers are refused.
 	Bound bool `json:"-"`
 }
 
@@ -165,5 +163,5 @@ func TimeIn(t time.Time, zone *time.Location) time.Time {
 	return t.In(zone)
 }
 
-// IsNone reports whether the scope names nobody: nothing is read or written then.
+// IsNone reports whether the scope names no user: then nothing is read or written.
 func (s Scope) IsNone() bool { return strings.TrimSpace(s.User) == "" }

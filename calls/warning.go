@@ -1,15 +1,14 @@
 package calls
 
-// Warning is what a user should know of a call that goes on all the same: what was left
-// out, cut, or done in another way than was asked for.
+// Warning informs the user about a call that still continues: for example that it left out or cut something, or
+// worked in another way than requested.
 type Warning struct {
-	// Code is a short word for programs, such as fallback. It stays the same where the
-	// words of Text change.
+	// Code is a short word for programs, such as fallback. It stays the same even if the words of Text change.
 	Code string
 	// Text is for people.
 	Text string
-	// Source is what the warning is about: a file, the name of an entry. "" is the place in
-	// the flow that Pointer names.
+	// Source is the subject of the warning: a file, the name of an entry. "" is the place in the flow that Pointer
+	// names.
 	Source string
 	// Pointer is the JSON pointer of the parameter that the warning is about; "" is the step
 	// as a whole.

@@ -2,7 +2,7 @@ package calls
 
 import "github.com/callnode/scheduler/llm/value/wording"
 
-// The messages of calls and of what several of them share, by their English formats.
+// The messages of calls and of their shared parts, by their English formats.
 var _ = wording.Add(wording.Catalog{
 	"the name of a provider, or a list of names": "服务商的名称，或名称的列表",
 
