@@ -116,8 +116,7 @@ func deepPlans(ask string, round int) (tool, arguments string) {
 	return "", ""
 }
 
-// worker is a tool that notes where it ran. Agents side by side may use it at once; ran is read
-// when they have ended.
+// worker is a tool that notes where it ran. Parallel agents may use it at once; ran is read when they have ended.
 func worker(ran *[]string) calls.Definition {
 	var mu sync.Mutex
 	return schedulertest.Do("work", func(_ context.Context, env *calls.Env, params value.Value) (any, error) {
@@ -267,7 +266,7 @@ func TestAgentTriedAgain(t *testing.T) {
 	}
 }
 
-// TestAgentWaits: an agent waits for what its tools wait for, and goes on from there.
+// TestAgentWaits: an agent waits when its tools wait, and continues from there.
 func TestAgentWaits(t *testing.T) {
 	var ran []string
 	model := &talker{plan: func(_ string, round int) (string, string) {

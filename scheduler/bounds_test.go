@@ -40,8 +40,8 @@ func checkBound(t *testing.T, err error, step, setting string) {
 	}
 }
 
-// TestMaxOutputBytes: the outputs that a run holds are bounded; those of a sub-flow count
-// until it ends, and an error of this kind is not one to continue after.
+// TestMaxOutputBytes: the outputs that a run holds are limited; a sub-flow's outputs count until it ends, and
+// on_error: continue does not apply to an error of this kind.
 func TestMaxOutputBytes(t *testing.T) {
 	const bytes = 256 << 10
 	items := "[" + strings.TrimSuffix(strings.Repeat("1,", 300), ",") + "]"
@@ -73,9 +73,9 @@ outputs: {n: 1}
 	}
 }
 
-// TestMaxOutputBytesWithinStep: what one step holds is bounded before it ends: text that it
-// streams, an answer as it comes, and what it runs inside itself. An error of that kind ends
-// the run whatever the call makes of it.
+// TestMaxOutputBytesWithinStep: a step's memory is limited before it ends: text that it streams, an answer as it
+// arrives, and the parts that it runs inside itself. An error of that kind ends the run even if the call ignores
+// it.
 func TestMaxOutputBytesWithinStep(t *testing.T) {
 	endless := schedulertest.Call("endless", func(_ context.Context, _ *calls.Env, _ value.Value) iter.Seq2[calls.Chunk, error] {
 		return func(yield func(calls.Chunk, error) bool) {
@@ -104,7 +104,7 @@ func TestMaxOutputBytesWithinStep(t *testing.T) {
 	const bytes = 256 << 10
 	for step, exceeded := range map[string]bool{
 		"call: endless": true, "call: ignores": true, "call: ask": true, "call: frees": false,
-		"call: frees, retry: {max_attempts: 2}":                                            true, // a second attempt would use what the first one did
+		"call: frees, retry: {max_attempts: 2}":                                            true, // a second attempt would use the parts of the first
 		"call: agent, with: {prompt: x, max_rounds: 3, tools: {calls: [{call: endless}]}}": true,
 		"call: agent, with: {prompt: x, max_rounds: 3, tools: {calls: [{call: large}]}}":   false,
 	} {
@@ -146,7 +146,7 @@ steps: [{id: s, call: flow, for_each: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], on_error:
 	r := schedulertest.Run(t, flow+"-- sub/again.yaml --\nname: again"+strings.ReplaceAll(flow, "sub/", ""),
 		schedulertest.With(flowcall.Definition()), bounded(most, 0))
 	checkBound(t, r.Err, "s[", "run.max_steps")
-	// That of a tool ends the agent.
+	// A tool's error of this kind ends the agent.
 	model := &talker{plan: func(string, int) (tool, arguments string) { return "again", "{}" }}
 	inside := schedulertest.Run(t, "steps: [{id: s, call: agent, with: {prompt: x, max_rounds: 5, tools: {flows: [{path: sub/again.yaml}]}}}]\n"+
 		"-- sub/again.yaml --\nname: again"+strings.ReplaceAll(flow, "sub/", ""),
@@ -167,7 +167,7 @@ steps: [{id: s, call: flow, for_each: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], on_error:
 	}
 }
 
-// TestBoundsOfResumed: what earlier processes did counts.
+// TestBoundsOfResumed: the work of earlier processes counts.
 func TestBoundsOfResumed(t *testing.T) {
 	fails := true
 	last := schedulertest.Do("last", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) {

@@ -40,7 +40,7 @@ func (s *streamed) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, erro
 	}
 }
 
-// tally counts a token for each byte, and keeps what it was asked to count.
+// tally counts a token for each byte, and keeps the counted texts.
 type tally struct {
 	longest, total int
 	broken         bool // a character was cut
@@ -124,7 +124,7 @@ func TestCountingEndsWithTheContext(t *testing.T) {
 	}
 }
 
-// An answer whose cost the provider tells is not counted when nobody watches.
+// An answer whose cost the provider reports is not counted if no budget needs it.
 func TestToldUsageNeedsNoCounting(t *testing.T) {
 	counter := &tally{}
 	r := run(t, "", &streamed{delta: llm.Delta{Text: "hello", Usage: &llm.Usage{InputTokens: 1, OutputTokens: 2}}, times: 1}, counter)
@@ -172,7 +172,7 @@ func (c endlessBound) Count(string) int {
 // Bound returns the counter with the context of another attempt.
 func (c endlessBound) Bound(ctx context.Context) llm.Counter { return endlessBound{ctx} }
 
-// TestCountingEndsWithTheStep: what counts tokens in a step ends when the time of the step is over, in every attempt.
+// TestCountingEndsWithTheStep: counting tokens in a step ends when the time of the step is over, in every attempt.
 func TestCountingEndsWithTheStep(t *testing.T) {
 	counted := 0
 	count := schedulertest.Do("count", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {

@@ -14,9 +14,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// checkAnswersWithSlot is what a resumed run does with answers beside [CheckAnswers]: slot looks at
-// them with all that is known, which is more than the schema says. What it reads another way, such as
-// tomorrow, is kept as it reads it now.
+// checkAnswersWithSlot checks the answers of a resumed run beyond [CheckAnswers]: slot reads them with all known
+// values, which tell more than the schema. A value that slot reads in another form, for example "tomorrow", is
+// kept as it reads it now.
 func (e *StepExecutor) checkAnswersWithSlot(r *run, state *journal.RunState, notes []*pendingEvent) error {
 	def, ok := e.registry().Call(flow.CallSlot)
 	if !ok {
@@ -53,7 +53,7 @@ func (e *StepExecutor) checkAnswersWithSlot(r *run, state *journal.RunState, not
 	return nil
 }
 
-// rejectionError returns an error where slot did not take an answer.
+// rejectionError returns an error if slot rejected an answer.
 func rejectionError(step string, answers, output value.Value) error {
 	list, _ := output.Get("rejected")
 	for _, one := range list.List() {
@@ -106,7 +106,8 @@ func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.W
 	return taken, CheckAnswers(slices.DeleteFunc(slices.Clone(taken), isMessage), state.Waiting)
 }
 
-// CheckField is [CheckAnswers] for the answer of a person in the field of a form: a refusal such as "why?" is no value of a free text.
+// CheckField is [CheckAnswers] for the answer of a person in the field of a form: a refusal such as "why?" does
+// not count as the value of a free text.
 func CheckField(a Answer, waiting []journal.WaitingFor) error {
 	text, isText := a.Value.Str()
 	if err := CheckAnswers([]Answer{a}, waiting); err != nil || !isText {
@@ -120,8 +121,7 @@ func CheckField(a Answer, waiting []journal.WaitingFor) error {
 	return err
 }
 
-// CheckAnswers holds answers to what the steps wait for. The error, of kind
-// Invalid, tells all that is wrong.
+// CheckAnswers checks answers against the questions of the steps. The error, of kind Invalid, lists all faults.
 func CheckAnswers(answers []Answer, waiting []journal.WaitingFor) error {
 	var wrong []error
 	var taken []Answer
@@ -190,7 +190,7 @@ func (a Answer) blankProblem(w *journal.WaitingFor, s *schema.Schema) schema.Pro
 	return schema.Problems{schema.Problem{Keyword: "minLength"}.WithMessage("a value is needed").WithHint("a schema with minLength: 0 takes an empty text")}
 }
 
-// conflictWith returns an error where another answer is for the same place, or for one in it.
+// conflictWith returns an error if another answer is for the same place, or for one in it.
 func (a Answer) conflictWith(others []Answer) error {
 	for _, other := range others {
 		switch {

@@ -40,9 +40,9 @@ type outputCollector struct {
 	err    error
 }
 
-// outputSink is what shows the input and the text of a call while it runs.
+// outputSink shows the input and the text of a call while it runs.
 type outputSink interface {
-	// interceptExec returns what stands in for the work of the call; nil: nothing does.
+	// interceptExec returns the replacement for the work of the call; nil for none.
 	interceptExec(ctx context.Context, info *calls.Info, params, input value.Value) iter.Seq2[calls.Chunk, error]
 	showInput(input value.Value)
 	emit(n *pendingEvent)
@@ -91,7 +91,7 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 	return output, nil
 }
 
-// checkStorable returns an error where a call would store a secret.
+// checkStorable returns an error if a call would store a secret.
 func (f *outputCollector) checkStorable(info *calls.Info, params value.Value) error {
 	if !info.Stores || f.secrets == nil {
 		return nil
@@ -108,8 +108,9 @@ func (f *outputCollector) checkStorable(info *calls.Info, params value.Value) er
 	return &flow.LocatedError{Pos: f.with.PosAt(found[0]), Err: err}
 }
 
-// checkUsers returns an error where a call that is bound to a user would read the memories of others. A run refuses what its
-// flow says before its first step ([run.checkInside]); this is for parameters that are made later, as by a model.
+// checkUsers returns an error if a call that is bound to a user would read other users' memories. A run checks its
+// flow before its first step ([run.checkInside]); this is for parameters that are made later, for example by a
+// model.
 func (f *outputCollector) checkUsers(info *calls.Info, params value.Value, scope calls.Scope) error {
 	if !scope.Bound {
 		return nil
@@ -185,14 +186,14 @@ func (f *outputCollector) holdText(c calls.Chunk) error {
 	return f.held.Hold(int64(len(c.Text)))
 }
 
-// freeText ends the count: what becomes of the text is an output, which is counted too.
+// freeText ends the count: the text becomes an output, which is counted too.
 func (f *outputCollector) freeText() {
 	if f.held != nil {
 		f.held.Free(int64(f.text.Len()))
 	}
 }
 
-// addText adds the text of a chunk, and returns what of it may be shown.
+// addText adds the text of a chunk, and returns the part that may be shown.
 func (f *outputCollector) addText(c calls.Chunk) (shown string) {
 	start := f.text.Len()
 	f.text.WriteString(c.Text)
@@ -243,10 +244,9 @@ func (f *outputCollector) output(s *schema.Schema) value.Value {
 	return value.OfMap(value.Pairs("text", text))
 }
 
-// Invoke runs one call outside of a flow: parameters are checked, the call is
-// constructed, Init and Exec run, and the output is checked. env.Vars is what the
-// call sees. Parameters are taken as they are; nothing in them is a template. A
-// panic of the call becomes an error of kind Internal.
+// Invoke runs one call outside of a flow: parameters are checked, the call is constructed, Init and Exec run, and
+// the output is checked. env.Vars has the call's variables. Parameters are used unchanged; nothing in them is a
+// template. A panic of the call becomes an error of kind Internal.
 func Invoke(ctx context.Context, def calls.Definition, params value.Value, env *calls.Env) (output value.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {

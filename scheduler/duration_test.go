@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// Durations come from the stopwatch: the clock of a run may stand still, and that of a
-// resumed one may be years behind.
+// Durations come from the stopwatch: the clock of a run may stand still, and a resumed run's clock may be years
+// behind.
 func TestDurations(t *testing.T) {
 	const flow = `
 steps:

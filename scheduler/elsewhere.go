@@ -63,7 +63,8 @@ func (t *task) runElsewhere(ctx context.Context, queue string, f *flow.Flow, inp
 	return t.childOutputs(child, end)
 }
 
-// childHints passes on what holds a child run up, as long as the step waits for it: who looks after the run may find it out later.
+// childHints passes on the reason why a child run is delayed, as long as the step waits for it: the remote runner
+// may find it out later.
 type childHints struct {
 	mu   sync.Mutex
 	tell func(wording.Text) // nil once the step no longer waits
@@ -83,7 +84,7 @@ func (h *childHints) stop() {
 	h.tell = nil
 }
 
-// emitChild tells which run the step waits for, and what holds that up.
+// emitChild emits the child run that the step waits for, and the reason for its delay.
 func (t *task) emitChild(child *ChildRun, obstacle string) {
 	n := newPendingEvent(journal.StepChild)
 	n.data.Text = obstacle
@@ -91,7 +92,7 @@ func (t *task) emitChild(child *ChildRun, obstacle string) {
 	t.emit(n)
 }
 
-// answersInside returns the answers for what waits inside the step, by the paths of the child.
+// answersInside returns the answers for waiting steps inside the step, by the paths of the child.
 func (t *task) answersInside() (answers []Answer) {
 	state := t.run.earlier.state
 	if state == nil {
@@ -135,8 +136,8 @@ func (t *task) childOutputs(child *ChildRun, end *ChildEnd) (value.Value, error)
 	return value.Value{}, calls.Errorf(calls.Canceled, "the run %s of %s was cancelled", child.ID, child.Flow.Name)
 }
 
-// emitWaitingInside lets a step of a child run wait in this run too: here it is answered. spent
-// is what the child used until then.
+// emitWaitingInside makes a step of a child run wait in this run too, in which it is answered. spent is the
+// child's usage until then.
 func (t *task) emitWaitingInside(w journal.WaitingFor, st *journal.StepState, spent llm.Usage) {
 	w.Step = t.path() + "/" + w.Step
 	started := newPendingEvent(journal.StepStarted)
@@ -180,8 +181,8 @@ func (t *task) emitEndsInside(child *journal.RunState) {
 	}
 }
 
-// emitInside emits events of a step of a child run, and returns the seq of the last one; 0 where
-// the task was left behind.
+// emitInside emits events of a step of a child run, and returns the seq of the last one; 0 if the task was
+// abandoned.
 func (t *task) emitInside(path string, events ...*pendingEvent) (seq int64) {
 	t.run.lockWithRoom()
 	defer t.run.mu.Unlock()

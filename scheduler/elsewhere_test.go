@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// otherMachines finishes child runs at once, with what they were to run as output.
+// otherMachines finishes child runs at once, with their task as output.
 type otherMachines struct{}
 
 func (otherMachines) RunChild(_ context.Context, child *scheduler.ChildRun) (*scheduler.ChildEnd, error) {
@@ -24,7 +24,7 @@ func (otherMachines) RunChild(_ context.Context, child *scheduler.ChildRun) (*sc
 	}}, nil
 }
 
-// lateMachines tell what holds up each child run once the next has begun.
+// lateMachines report the delay of each child run once the next has begun.
 type lateMachines struct {
 	otherMachines
 	hints []func(wording.Text)
@@ -43,7 +43,7 @@ func (m *lateMachines) tellLate() {
 	}
 }
 
-// TestLateHints: what is found out of a child run that its step no longer waits for is told of no step.
+// TestLateHints: a hint about a child run that its step no longer waits for is dropped.
 func TestLateHints(t *testing.T) {
 	late := &lateMachines{}
 	r := schedulertest.Run(t, `

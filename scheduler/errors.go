@@ -22,8 +22,7 @@ type Failure struct {
 // Error is file:line:col: step ID: message (hint).
 func (f *Failure) Error() string { return f.In("en") }
 
-// In returns what [Failure.Error] does, in a language; the message and the hint are in that of
-// the run.
+// In is [Failure.Error] in a language; the message and the hint are in the run's language.
 func (f *Failure) In(language string) string {
 	var b strings.Builder
 	if f.Info.Position != "" {
@@ -53,12 +52,11 @@ func (f *Failure) Unwrap() error { return f.Err }
 type JournalError struct {
 	Run string
 	Err error
-	// Failure is what the run had failed with, which the journal does not have either;
-	// nil where it had not.
+	// Failure is the failure of the run, which the journal does not have either; nil if it had not failed.
 	Failure *Failure
 }
 
-// Error returns the error of the journal, and that of the run below it.
+// Error returns the error of the journal, and the run's error below it.
 func (e *JournalError) Error() string { return e.In("en") }
 
 // In returns them in a language.
@@ -72,9 +70,8 @@ func (e *JournalError) In(language string) string {
 // Unwrap returns the error of the journal.
 func (e *JournalError) Unwrap() error { return e.Err }
 
-// journalError returns an error of the journal as a [*JournalError], unless the journal
-// works and refuses what it was asked: another process holds the run, there is no such
-// run, or there is one already.
+// journalError returns an error of the journal as a [*JournalError], unless the journal works and refuses the
+// request: another process holds the run, the run does not exist, or it exists already.
 func journalError(run, doing string, err error) error {
 	var held *journal.HeldError
 	kind := calls.KindOf(err)
@@ -85,10 +82,9 @@ func journalError(run, doing string, err error) error {
 	return &JournalError{Run: run, Err: calls.Errorf(calls.Internal, "%s: %w", wording.Of(doing), err)}
 }
 
-// ErrHandOver as the cause of a context's end lets go of a run without ending it: its
-// steps are told to stop, what has finished is recorded, the others run again when
-// another process resumes the run. No event tells of it; it is the error that the
-// events end with.
+// ErrHandOver as the cause of a context's end releases a run without ending it: its steps are told to stop,
+// finished ones are recorded, the others run again when another process resumes the run. There is no event of it;
+// it is the error that the events end with.
 var ErrHandOver error = calls.Errorf(calls.Canceled, "the run was handed over").
 	WithHint("resume it to go on")
 

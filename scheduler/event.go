@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// placedEvent is an event with room for what its Index points to.
+// placedEvent is an event with room for the value to which its Index points.
 type placedEvent struct {
 	event journal.Event
 	index int
@@ -49,13 +49,13 @@ func (n *pendingEvent) setDuration(d time.Duration) {
 	n.data.DurationMS = &n.duration
 }
 
-// setOutput sets the output of a step, masked, and what was masked.
+// setOutput sets the output of a step, masked, and the pointers of masked values.
 func (n *pendingEvent) setOutput(output value.Value, masked []string) {
 	n.params = output
 	n.data.Output, n.data.Masked = &n.params, masked
 }
 
-// setUsage sets the usage where there was any.
+// setUsage sets the usage if there was any.
 func (n *pendingEvent) setUsage(used llm.Usage) {
 	if used != (llm.Usage{}) {
 		n.usage = used
@@ -91,8 +91,8 @@ type taskEvents struct {
 // them all.
 const eventsPerChunk = 9
 
-// chunkFor returns how many are allocated together where left are still wanted; more may be
-// wanted all the same, for the items of lists.
+// chunkFor returns how many are allocated together if left are still expected; more may be needed, for example for
+// the items of lists.
 func chunkFor(left *int) int {
 	n := eventsPerChunk
 	if *left > 0 {

@@ -40,7 +40,7 @@ outputs: {reply: "{{ answer.text }}"}
 		return
 	}
 
-	registry, err := builtin.Registry() // what flows can name; add calls of your own
+	registry, err := builtin.Registry() // everything that flows can name; add calls of your own
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -61,7 +61,7 @@ outputs: {reply: "{{ answer.text }}"}
 			return
 		}
 		if event.Data != nil {
-			fmt.Print(event.Data.Text) // that of step.delta
+			fmt.Print(event.Data.Text) // the text of step.delta
 		}
 	}
 	// Output: The capital of France is Paris.

@@ -22,18 +22,17 @@ import (
 // no functions, and tells the machine's time. Set the fields before the first
 // Run; many runs may share one StepExecutor.
 type StepExecutor struct {
-	// Env is the template of what calls may use; nil is [calls.NewEnv]. Every step
-	// gets a copy with the Loader's Registry, a metered LLM, the random numbers of its own, its Vars, the
-	// directory of its flow file and a runner of sub-flows.
+	// Env is the template of the calls' environment; nil is [calls.NewEnv]. Every step gets a copy with the Loader's
+	// Registry, a metered LLM, the random numbers of its own, its Vars, the directory of its flow file and a runner
+	// of sub-flows.
 	Env *calls.Env
-	// Loader is what the flows were loaded with. Its Registry is what calls find by
-	// name; it loads sub-flows whose path is only known in a run, and the flows of runs
-	// that are resumed. nil: nothing has a name, such sub-flows are refused, and
-	// [StepExecutor.Resume] fails.
+	// Loader is the loader of the flows. Calls find things by name in its Registry; it loads sub-flows whose path is
+	// only known in a run, and the flows of runs that are resumed. nil: there are no names, such sub-flows are
+	// refused, and [StepExecutor.Resume] fails.
 	Loader *flow.Loader
-	// Models finds the model providers of the names that a flow or a step has under llm, in the
-	// order in which they are asked; no names stand for the default. It is asked once for each flow,
-	// and for each step with names of its own. nil: that of Env answers all.
+	// Models finds the model providers of the names that a flow or a step has under llm, in the order in which they
+	// are asked; no names stand for the default. It is called once for each flow, and for each step with names of its
+	// own. nil: Env's provider answers all.
 	Models func(names []string) ([]llm.Candidate, error)
 	// LLM are the names of the model providers of flows that name none, for a run that another one
 	// waits for; empty is the default.
@@ -44,13 +43,12 @@ type StepExecutor struct {
 	// Keys returns the keys that the program itself signs in with at providers and other servers: an answer may
 	// repeat one, and no event shows it. nil: it has none.
 	Keys func() []string
-	// Hidden gets to know the secrets that runs use, and what they compute from them: for
-	// logs and cassettes. It may be nil.
+	// Hidden receives the secrets that runs use, and values computed from them: for logs and cassettes. It may be
+	// nil.
 	Hidden *secret.Set
 	// Language is the language of flows that name none.
 	Language string
-	// Zone is the time zone of the clock of flows that name none; nil is that of the times which
-	// the clock tells.
+	// Zone is the time zone of the clock of flows that name none; nil is the zone of the clock's times.
 	Zone *time.Location
 	// UserZone returns the time zone of a user, nil for one who has none: it comes before Zone. It may be nil.
 	UserZone func(user string) *time.Location
@@ -65,12 +63,12 @@ type StepExecutor struct {
 	Seed uint64
 	// MaxParallel bounds how many steps and items of one flow run at once; 0 is 64.
 	MaxParallel int
-	// MaxSteps bounds how many steps a run begins in all, with items, the steps of its
-	// sub-flows and what steps run inside themselves; 0 is 100,000. A run that needs more
-	// fails with an error of kind Budget.
+	// MaxSteps limits the number of steps that a run begins in all, including items, the steps of its sub-flows and
+	// the parts that steps run inside themselves; 0 is 100,000. A run that needs more fails with an error of kind
+	// Budget.
 	MaxSteps int
-	// MaxOutputBytes bounds the outputs that a run holds at once: those of its steps, of
-	// the items of a for_each, and of a sub-flow until it ends; 0 is 256 MiB.
+	// MaxOutputBytes limits the outputs that a run holds at once: of its steps, of the items of a for_each, and of a
+	// sub-flow until it ends; 0 is 256 MiB.
 	MaxOutputBytes int64
 	// Until is the step at which a run stops: its path, as outer/inner in a sub-flow or each[3] for an
 	// item; without the number it is each of the items. Only the steps before it run, and it stops once its prompt is
@@ -86,21 +84,21 @@ type StepExecutor struct {
 	// MaxTokens bounds a run beside the budget of its flow, 0 by nothing: for a run that another
 	// one waits for.
 	MaxTokens int
-	// Tape records what the run gets from outside, or plays it; nil: neither. It is for one run. Models are recorded by their own
-	// providers, which get to know who asks by [llm.AskerOf].
+	// Tape records the answers that the run gets from outside, or plays them; nil: neither. It is for one run. Models
+	// are recorded by their own providers, which learn by [llm.AskerOf] which step asks.
 	Tape Tape
 	// Start is how the run begins that Tape records or plays; nil: as the other fields say.
 	Start *RecordedStart
 	// Interceptor stands between steps and their calls, for tests of flows; nil: nothing does.
 	Interceptor Interceptor
-	// OnRequest is called with each request to a model before it is sent, also with one that Until holds back; path is that of what
-	// asks, as [calls.Env] has it. It may be called concurrently and must not change the request; nil: it is not called.
+	// OnRequest is called with each request to a model before it is sent, also with one that Until holds back; path
+	// is the asking call's, as in [calls.Env]. It may be called concurrently and must not change the request; nil: it
+	// is not called.
 	OnRequest func(path string, req *llm.Request)
-	// Strict fails a run at its end where a step has given a warning, or has failed with
-	// on_error: continue.
+	// Strict fails a run at its end if a step has given a warning, or has failed with on_error: continue.
 	Strict bool
-	// CancelGrace is how long steps that were told to stop are waited for; 0 is 5 s.
-	// Whoever has not stopped then is left behind with a warning in the log.
+	// CancelGrace limits the wait for steps that were told to stop; 0 is 5 s. Steps that have not stopped by then are
+	// abandoned with a warning in the log.
 	CancelGrace time.Duration
 	// Drain, once it is closed, lets runs begin no further step of their own: those at work
 	// come to their end, then the run is handed over as with [ErrHandOver]. nil: never.
@@ -116,7 +114,7 @@ type StepExecutor struct {
 	Durability journal.Durability
 	// Owner is whose runs these are, new ones and those that are resumed.
 	Owner Owner
-	// Labels are what new runs are found by in the journal.
+	// Labels are the labels of new runs in the journal, by which they are found.
 	Labels map[string]string
 	// Program is the version of the program, kept with every new run.
 	Program string
@@ -130,8 +128,9 @@ type StepExecutor struct {
 	Options value.Value
 }
 
-// Tape is a [calls.Tape] of a run. The program makes it, of a cassette. Its life is that of the run: Begin when it begins, and
-// each time it goes on; exchanges from any goroutine; End when it has ended, waits or was stopped.
+// Tape is a [calls.Tape] of a run. The program makes it, of a cassette. It lives as long as the run: Begin when
+// that begins, and each time it continues; exchanges from any goroutine; End when it has ended, waits or was
+// stopped.
 type Tape interface {
 	calls.Tape
 	// Begin tells the id of the run, how often it was resumed before, and the time of its clock.
@@ -142,21 +141,21 @@ type Tape interface {
 
 // RecordedStart is how a run begins that is recorded or played. The program makes it; it does not change.
 type RecordedStart struct {
-	// ID is that of the run that is played; "" for one that is recorded.
+	// ID is the id of a played run; "" for one that is recorded.
 	ID string
-	// Now is the time at which its clock stands, Seed that of its random numbers. StartedAt is where the clock stood when the
-	// run began, for one that is resumed; it is zero if that is not known.
+	// Now is the time at which its clock stands, Seed the seed of its random numbers. StartedAt is the clock's time
+	// when the run began, for one that is resumed; it is zero if that is not known.
 	Now, StartedAt time.Time
 	Seed           uint64
-	// Language is that of flows that name none; "" is not known.
+	// Language is the language of flows that name none; "" if not known.
 	Language string
 }
 
 // Interceptor stands between the steps of runs and their calls. Tests of flows have one, for a run; it
 // is safe for concurrent use.
 type Interceptor interface {
-	// Exec returns what a call is to put out, instead of doing its work; nil lets it work. It is asked
-	// when the input is on record. The output is checked as that of the call is.
+	// Exec returns the output of a call in place of its work; nil lets it work. It is called when the input is
+	// recorded. The output is checked like the call's own.
 	Exec(ctx context.Context, use *CallUse) iter.Seq2[calls.Chunk, error]
 }
 
@@ -168,10 +167,10 @@ type StepProvider interface {
 
 // CallUse is a use of a call that an [Interceptor] hears of. The engine makes it for each attempt; it is only data.
 type CallUse struct {
-	// Path is where in the run it is, as [calls.Env] has it, and Item the index of an item, else -1.
+	// Path is its place in the run, as in [calls.Env], and Item the index of an item, else -1.
 	Path string
 	Item int
-	// Inside is set for what a call runs inside its step: STEP/NAME-N.
+	// Inside is set for a part that a call runs inside its step: STEP/NAME-N.
 	Inside bool
 	Info   *calls.Info
 	Params value.Value
@@ -181,40 +180,39 @@ type CallUse struct {
 // Elsewhere carries flows that have a queue, and that steps run, out as runs of their own on other
 // machines. The program makes one for each run; it is safe for concurrent use.
 type Elsewhere interface {
-	// RunChild begins the run, or goes on with it where the journal has it, and returns how it ended or
-	// came to wait. One that failed before is tried again. When ctx ends the run is cancelled, unless
-	// the cause is [ErrHandOver]: then it goes on, and a later RunChild finds it.
+	// RunChild begins the run, or continues it if the journal has it, and returns its end, or its state when it
+	// waits. One that failed before is tried again. When ctx ends the run is cancelled, unless the cause is
+	// [ErrHandOver]: then it continues, and a later RunChild finds it.
 	RunChild(ctx context.Context, child *ChildRun) (*ChildEnd, error)
 }
 
 // ChildRun is a flow that a step runs as a run of its own. The engine makes one for each
 // attempt of the step; it is only data.
 type ChildRun struct {
-	// ID is that of the run: the same for each attempt of the step, in each process, as long as the
-	// flow and its inputs are. Former is the one that the step waited for before these changed;
-	// "" for none.
+	// ID is the run's: the same for each attempt of the step, in each process, as long as the flow and its inputs are
+	// the same. Former is the id of the run that the step waited for before these changed; "" for none.
 	ID, Former string
-	// Queue is where it waits for a worker.
+	// Queue is the queue in which it waits for a worker.
 	Queue  string
 	Flow   *flow.Flow
 	Inputs value.Value
-	// Language and LLM are those of the step: what the flow has where it names none.
+	// Language and LLM are the step's, used for a flow that names none.
 	Language string
 	LLM      []string
-	// Conversation is that of the run around.
+	// Conversation is the conversation of the run around it.
 	Conversation value.Value
-	// MaxTokens is what is left of the budgets around; 0 is no limit.
+	// MaxTokens is the rest of the budgets around it; 0 is no limit.
 	MaxTokens int
 	// Answers are for steps of the child that wait. Some may have reached it already.
 	Answers []Answer
-	// Hint hears of what holds the run up; after RunChild has returned it does nothing.
+	// Hint receives the reason why the run is delayed; after RunChild has returned it does nothing.
 	Hint func(wording.Text)
 }
 
 // ChildEnd is how a child run ended, or came to wait. An [Elsewhere] makes it; it is only data.
 type ChildEnd struct {
 	State *journal.RunState
-	// Spent is what it used since it last ended or came to wait.
+	// Spent is its usage since it last ended or began to wait.
 	Spent llm.Usage
 }
 
@@ -229,13 +227,12 @@ const (
 // journal.
 type Owner struct {
 	User string
-	// Bound is true where the user must not reach the memory of others: a flow that works in the
-	// memory of another user, or runs one that does, is refused before its first step with an error
-	// of kind Invalid.
+	// Bound is true if the user must not use other users' memories: a flow that works in the memory of another user,
+	// or runs one that does, is refused before its first step with an error of kind Invalid.
 	Bound bool
 }
 
-// registry returns what flows and calls find by name; nil: nothing.
+// registry returns the registry in which flows and calls find names; nil: they find none.
 func (e *StepExecutor) registry() *calls.Registry {
 	if e.Loader == nil {
 		return nil

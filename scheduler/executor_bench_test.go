@@ -79,8 +79,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// cpuTime is what the process has used, in nanoseconds: what other processes on
-// the machine do does not change it.
+// cpuTime is the CPU time of the process in nanoseconds, which other processes on the machine do not change.
 func cpuTime() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

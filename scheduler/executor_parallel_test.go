@@ -191,8 +191,8 @@ steps:
 	}
 }
 
-// TestLeftBehindKeepsItsEnv: the steps that come after a call that did not stop do
-// not get what it still has in its hands.
+// TestLeftBehindKeepsItsEnv: the steps that come after a call that did not stop do not get the Env that it still
+// holds.
 func TestLeftBehindKeepsItsEnv(t *testing.T) {
 	end, gone, envs := make(chan struct{}), make(chan struct{}), make(chan *calls.Env, 1)
 	stays := schedulertest.Call("stays", func(_ context.Context, env *calls.Env, _ value.Value) iter.Seq2[calls.Chunk, error] {

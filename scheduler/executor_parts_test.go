@@ -95,8 +95,8 @@ steps: [{id: a, call: echo, with: {x: "{{ vars.x }}"}}]
 	}
 }
 
-// Resolvers search memories and ask the model; what that costs counts for the step.
-// The flow's own templates belong to no step, so nobody pays there.
+// Resolvers search memories and ask the model; the cost counts for the step. The flow's own templates belong to no
+// step, so nothing is counted there.
 func TestResolverSearchesAndAsks(t *testing.T) {
 	var outside plugins.State
 	r := schedulertest.Run(t, `

@@ -139,8 +139,8 @@ func ends(flow *flow.Flow, events []*journal.Event) []journal.EventType {
 	return found
 }
 
-// checkOrder holds the events to what must be true of any run: no gaps, nothing
-// twice, no step ready before what it needs is over.
+// checkOrder checks the guarantees for the events of any run: no gaps, nothing twice, no step ready before its
+// needs are over.
 func checkOrder(t *rapid.T, flow *flow.Flow, events []*journal.Event) {
 	seen := map[string]bool{}
 	for i, ev := range events {

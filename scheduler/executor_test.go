@@ -121,7 +121,7 @@ func goldenLog(r *schedulertest.Result) string {
 	return log
 }
 
-// answers are what the model says: one JSON object a line.
+// answers returns the answers of the model: one JSON object a line.
 func answers(t *testing.T, lines []byte) []scripted.Answer {
 	t.Helper()
 	var list []scripted.Answer
@@ -168,7 +168,7 @@ func providing(name string, do func(context.Context, *calls.Env, value.Value) (a
 	return def
 }
 
-// testCalls are fakes for what schedulertest has none.
+// testCalls returns fakes that schedulertest lacks.
 func testCalls() []calls.Definition {
 	type typedParams = typedCall
 	echo := func(_ context.Context, _ *calls.Env, params value.Value) (any, error) { return params, nil }
@@ -254,7 +254,7 @@ func pieces(_ context.Context, _ *calls.Env, params value.Value) iter.Seq2[calls
 	}
 }
 
-// seen puts out what its step may see.
+// seen outputs its step's variables.
 func seen(_ context.Context, env *calls.Env, _ value.Value) (any, error) {
 	v := env.Vars
 	ids := []string{}
@@ -267,7 +267,7 @@ func seen(_ context.Context, env *calls.Env, _ value.Value) (any, error) {
 	}, nil
 }
 
-// panicking panics where it is told.
+// panicking panics at the place given by its parameters.
 func panicking() calls.Definition {
 	def := schedulertest.Call("panic", nil)
 	def.New = func(params value.Value) (calls.CoreCall, error) {

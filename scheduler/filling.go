@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// What a step does whose values stay unknown.
+// The ways in which a step goes on if its values stay unknown.
 const (
 	missingFail   = "fail"
 	missingReturn = "return"
@@ -52,8 +52,8 @@ func (t *task) fillParams(ctx context.Context) error {
 	return t.checkRemaining(output)
 }
 
-// addGuesses tells the call slot which values of its data a model has written; root is the pointer of the data in what the
-// flow has under with.
+// addGuesses passes the call slot the places of its data that a model has written; root is the pointer of the data
+// in the flow's with.
 func (t *task) addGuesses(ctx context.Context, params *value.Map, root string) {
 	place := guess.Place{Flow: t.run.flow, Step: t.step, Outer: t.run.outerPlace()}
 	var inData []string
@@ -76,7 +76,7 @@ func (r *run) outerPlace() *guess.Place {
 	return &guess.Place{Flow: r.outer.run.flow, Step: r.outer.step, Outer: r.outer.run.outerPlace()}
 }
 
-// checkFilled returns an error where the text of a template was filled in: only the flow has it.
+// checkFilled returns an error if the text of a template was filled in: only the flow has it.
 func (t *task) checkFilled(given value.Value) error {
 	for _, name := range t.step.Def.Info.Templates {
 		before, _ := given.Get(name)
@@ -106,8 +106,7 @@ func overlaySchema(schema, override value.Value) value.Value {
 	return value.OfMap(s)
 }
 
-// describeSchema returns the schema with a description of what the values are for, unless it has
-// one.
+// describeSchema returns the schema with a description of the values' purpose, unless it has one.
 func describeSchema(schema value.Value, purpose string) value.Value {
 	if _, has := schema.Get("description"); has || purpose == "" {
 		return schema
@@ -117,7 +116,7 @@ func describeSchema(schema value.Value, purpose string) value.Value {
 	return value.OfMap(s)
 }
 
-// checkRemaining decides what to do about values that slot could not find.
+// checkRemaining decides how to handle values that slot could not find.
 func (t *task) checkRemaining(output value.Value) error {
 	remaining, _ := output.Get("remaining_schema")
 	w := journal.WaitingFor{Step: t.path(), RemainingSchema: remaining}

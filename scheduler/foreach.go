@@ -54,8 +54,7 @@ func (t *task) recordedItems() (list value.Value, ok bool) {
 	return was.Input, was.Input.Kind() == value.List
 }
 
-// restoreItems takes over what earlier processes finished, and returns which items that are;
-// nil: none.
+// restoreItems restores the items that earlier processes finished, and returns which these are; nil: none.
 func (e *fanOut) restoreItems(r *run, t *task) []bool {
 	if t.recordedState() == nil {
 		return nil
@@ -82,9 +81,8 @@ func (e *fanOut) beginItemsLocked(r *run, t *task) {
 	}
 }
 
-// followItemLocked queues the item after one that is over. Where max_parallel bounds
-// how many are at work, so that no more of them run again after a crash, the end of
-// that one is safe before.
+// followItemLocked queues the item after one that is over. If max_parallel limits how many are at work, the end of
+// that one is saved first, so that no more than these run again after a crash.
 func (r *run) followItemLocked(t *task) {
 	step := t.step.Index
 	waits := t.step.MaxParallel > 0 && r.order.HasMoreItems(step)

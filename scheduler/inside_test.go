@@ -49,8 +49,7 @@ func pieced(done *[]string, fails func(after string) error) calls.Definition {
 	})
 }
 
-// counted is a model that counts its requests, each of 10 tokens; err, where given,
-// decides which of them fail.
+// counted is a model that counts its requests, each of 10 tokens; err, if given, decides which of them fail.
 type counted struct {
 	n   int
 	err func(n int) error
@@ -71,8 +70,7 @@ func (c *counted) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error
 
 var allPieces = []string{"a/one-1", "a/one-1/deep-1", "a/two-1", "a/two-1/deep-1", "a/one-2", "a/one-2/deep-1"}
 
-// TestPieces: what an attempt or a process has finished of a call's work is neither
-// done nor paid again.
+// TestPieces: parts of a call's work that an attempt or a process has finished are neither done nor paid again.
 func TestPieces(t *testing.T) {
 	busy := &llm.Error{Message: "busy", Temporary: true}
 	once := func(err error) func(string) error {
@@ -188,8 +186,8 @@ func TestNoSubsteps(t *testing.T) {
 	}
 }
 
-// TestPiecesAreSafe: what comes after a piece does not begin before the journal has
-// the piece, nor where the journal fails.
+// TestPiecesAreSafe: the work after a piece does not begin before the journal has the piece, nor if the journal
+// fails.
 func TestPiecesAreSafe(t *testing.T) {
 	slow := &slowJournal{newJournal(t, nil), &slowLog{}}
 	var before, after int64

@@ -13,9 +13,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// newJournal returns an empty journal: in memory, or in Postgres where SCHEDULER_TEST_JOURNAL
-// is postgres, as make test-slow sets it to run this package a second time. A nil clock is
-// that of the system or the database.
+// newJournal returns an empty journal: in memory, or in Postgres if SCHEDULER_TEST_JOURNAL is postgres, which make
+// test-slow sets to run this package a second time. A nil clock is the clock of the system or the database.
 func newJournal(t testing.TB, clock func() time.Time) journal.Journal {
 	t.Helper()
 	if os.Getenv("SCHEDULER_TEST_JOURNAL") != "postgres" {

@@ -8,12 +8,11 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// maskRanges maps the bytes of a text to those of the text with its secrets masked. It has
-// the stretches that a mask stands for.
+// maskRanges maps the bytes of a text to the bytes of the text with its secrets masked. It has the stretches that
+// a mask replaces.
 type maskRanges []value.ByteRange
 
-// at returns where a byte of the text stands in the masked text; one inside a secret is at
-// the end of the mask.
+// at returns the offset of a byte of the text in the masked text; one inside a secret is at the end of the mask.
 func (m maskRanges) at(offset int) int {
 	moved := offset
 	for _, secret := range m {
@@ -28,8 +27,7 @@ func (m maskRanges) at(offset int) int {
 	return moved
 }
 
-// partsMask moves the parts of texts to where their bytes are once the secrets in them
-// are masked.
+// partsMask moves the parts of texts to the places of their bytes once the secrets in them are masked.
 type partsMask struct {
 	secrets *secrets
 	params  value.Value // of the call, into which origins point
@@ -58,9 +56,9 @@ func (m partsMask) maskPart(p calls.Part, text maskRanges) calls.Part {
 	return p
 }
 
-// maskOrigin returns an origin of a part that begins at a byte of a text, with the bytes
-// that it takes in the masked text. A file is not masked: where a secret stood, the mask
-// was made of it, and what follows is a copy again.
+// maskOrigin returns an origin of a part that begins at a byte of a text, with the bytes that it takes in the
+// masked text. A file is not masked: a mask counts as computed from the secret there, and the text after it is a
+// copy again.
 func (m partsMask) maskOrigin(o calls.Origin, partStart int, text maskRanges) (list []calls.Origin) {
 	start, end := partStart+o.Start, partStart+o.End
 	add := func(from, to int, o calls.Origin) {
@@ -75,7 +73,7 @@ func (m partsMask) maskOrigin(o calls.Origin, partStart int, text maskRanges) (l
 		return list
 	}
 	first := o.From - start
-	o.Line = 0 // the lines of what is masked are not known
+	o.Line = 0 // the lines of masked text are not known
 	for _, secret := range text {
 		from, to := max(secret.Start, start), min(secret.End, end)
 		if from >= to {
@@ -104,9 +102,8 @@ func (m partsMask) isMaskedOtherwise(o calls.Origin, start, end int, text maskRa
 	return !slices.Equal(text.within(start, end), m.secrets.maskRangesOf(v).within(o.From, end-start+o.From))
 }
 
-// splitOrigin returns the origin of the bytes [start, end) of a text, a copy of a parameter that has
-// other masks, in pieces: copies, and what is masked in one of the two, which is computed from the
-// same bytes of the other.
+// splitOrigin returns the origin of the bytes [start, end) of a text, a copy of a parameter that has other masks,
+// in pieces: copies, and stretches masked in one of the two, which are computed from the same bytes of the other.
 func (m partsMask) splitOrigin(o calls.Origin, start, end int, text maskRanges) (list []calls.Origin) {
 	v, _ := m.params.At(o.Pointer)
 	source := m.secrets.maskRangesOf(v)
@@ -150,8 +147,8 @@ func (m maskRanges) within(start, end int) (list []value.ByteRange) {
 	return list
 }
 
-// maskSource returns an origin in a text whose bytes in its source are those of the masked
-// source. Those of one that is not known here are left out where the text has secrets.
+// maskSource returns an origin in a text whose bytes refer to the masked source. The bytes of an unknown source
+// are left out if the text has secrets.
 func (m partsMask) maskSource(o calls.Origin, text maskRanges) calls.Origin {
 	if o.From == 0 && o.Size == 0 {
 		return o
@@ -172,8 +169,7 @@ func (m partsMask) maskSource(o calls.Origin, text maskRanges) calls.Origin {
 	return o
 }
 
-// maskMessages returns the parts of messages as those of the messages with their secrets
-// masked.
+// maskMessages returns the parts of messages adjusted to the messages with their secrets masked.
 func (m partsMask) maskMessages(parts []calls.Part, messages []value.Value) []calls.Part {
 	if m.secrets.set.IsEmpty() {
 		return parts
@@ -214,8 +210,8 @@ func (s *secrets) maskContent(content value.Value) (mask maskRanges) {
 	return mask
 }
 
-// maskOutput is maskWithPointers of the output of a call with those parameters. The parts
-// in it are moved to where their bytes are in the masked texts.
+// maskOutput is maskWithPointers of the output of a call with those parameters. The parts in it are moved to the
+// places of their bytes in the masked texts.
 func (s *secrets) maskOutput(output, params value.Value) (clear value.Value, changed []string) {
 	clear, changed = s.maskWithPointers(output)
 	if len(changed) == 0 || clear.Kind() != value.Object {
@@ -250,7 +246,7 @@ func (s *secrets) maskOutput(output, params value.Value) (clear value.Value, cha
 	return clear, changed
 }
 
-// textOfPart returns what in an output holds a part: the content of a message, or a text.
+// textOfPart returns the value of an output that holds a part: the content of a message, or a text.
 func textOfPart(p calls.Part, output value.Value) (content value.Value) {
 	at := p.At
 	if p.Message != nil {

@@ -15,10 +15,9 @@ import (
 
 const masked = secret.Mask
 
-// secrets are what no event of a run may show: the secrets that its templates mention, and
-// what was computed from them. Values carry a mark ([value.OfSecret]) that says which of
-// their bytes those are; a set of texts is the second net, for what lost its mark on the way
-// through a call.
+// secrets has the texts that no event of a run may show: the secrets that its templates mention, and values
+// computed from them. Values carry a mark ([value.OfSecret]) for their secret bytes; a set of texts is the second
+// net, for values that lost their mark on the way through a call.
 type secrets struct{ set *secret.Set }
 
 // newSecrets returns the secrets of a run; outer gets to know them too.
@@ -40,16 +39,15 @@ func (s *secrets) learnDerived(v value.Value) {
 	s.set.AddDerived(texts...)
 }
 
-// render returns the value of a param. What it computed from secrets no event shows from
-// here on.
+// render returns the value of a param. Values that it computed from secrets are hidden in all further events.
 func (s *secrets) render(ctx context.Context, p *flow.Param, names prompt.Scope) (value.Value, error) {
 	v, err := p.Render(ctx, names)
 	s.learnDerived(v)
 	return v, err
 }
 
-// findUnmaskable returns the JSON pointer of a text or number in v that was computed from a secret,
-// and is so short that it could not be found, and masked, in what a call makes of it.
+// findUnmaskable returns the JSON pointer of a text or number in v that was computed from a secret, and is too
+// short to be found, and masked, in the output of a call.
 func (s *secrets) findUnmaskable(v value.Value, pointer string) (at string, found bool) {
 	switch {
 	case !v.HasSecret():
@@ -74,7 +72,7 @@ func (s *secrets) findUnmaskable(v value.Value, pointer string) (at string, foun
 	return pointer, found
 }
 
-// maskWithPointers is maskValue, and the JSON pointers of what it changed.
+// maskWithPointers is maskValue, and the JSON pointers of the changed values.
 func (s *secrets) maskWithPointers(v value.Value) (clear value.Value, changed []string) {
 	if s.set.IsEmpty() {
 		return v, nil
@@ -83,8 +81,8 @@ func (s *secrets) maskWithPointers(v value.Value) (clear value.Value, changed []
 	return clear, changedPointers(nil, v, clear, "")
 }
 
-// changedPointers appends the places where clear, the masked v, differs from it. A key
-// that was masked is a change of its object.
+// changedPointers appends the places at which clear, the masked v, differs from it. A key that was masked is a
+// change of its object.
 func changedPointers(found []string, v, clear value.Value, pointer string) []string {
 	switch v.Kind() {
 	case value.List:
@@ -123,7 +121,7 @@ func (s *secrets) restoreHidden(v, from value.Value, hidden []string) (full valu
 	return full, lost
 }
 
-// unmask takes from where that is what v is the masked form of.
+// unmask returns v with the values of from at every place at which v has their masked form.
 func (s *secrets) unmask(v, from value.Value) value.Value {
 	if value.Equal(s.maskValue(from), v) {
 		return from
@@ -160,9 +158,10 @@ func (s *secrets) learnSecrets(f *flow.Flow, lookup func(name string) (string, b
 	}
 }
 
-// textMask masks text that comes in pieces. One that ends in what may be the beginning of a secret, or of an image, is held back until
-// more is known. Text is shown in the pieces in which it came, so that the events of a run do not depend on the letters of a secret: a replay
-// has another text in its place. A secret that is spread over pieces is masked in the first of them.
+// textMask masks text that comes in pieces. A piece whose end may be the beginning of a secret, or of an image, is
+// held back until more is known. Text is shown in its original pieces, so that the events of a run do not depend
+// on the letters of a secret: a replay has another text in its place. A secret that is spread over pieces is
+// masked in the first of them.
 type textMask struct {
 	secrets *secrets
 	held    []string
@@ -220,14 +219,15 @@ func (m *textMask) showHeld(n int, text string, ranges []value.ByteRange) (shown
 }
 
 // wholeCounter is a counter of tokens by which no text is cut inside a secret of the run: the half of one could
-// not be masked in the record of a prompt. It counts a text as the record has it, with the mask in the place of a secret: so
-// the numbers are those of `runs show`, they tell nothing of the secret, and a replay has the same ones without it.
+// not be masked in the record of a prompt. It counts a text as the record has it, with a mask for each secret: so
+// the numbers equal those in `runs show`, reveal nothing about the secret, and are the same in a replay without
+// it.
 type wholeCounter struct {
 	llm.Counter
 	secrets *secret.Set
 }
 
-// keepSecretsWhole returns a counter that keeps secrets whole, and counts images where the given one does.
+// keepSecretsWhole returns a counter that keeps secrets whole, and counts images if the given one does.
 func keepSecretsWhole(counter llm.Counter, secrets *secret.Set) llm.Counter {
 	c := wholeCounter{counter, secrets}
 	if images, ok := counter.(llm.ImageCounter); ok {

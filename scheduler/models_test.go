@@ -79,7 +79,7 @@ steps: [{id: a, call: flow, llm: fast, with: {path: in.yaml}}]
 	}
 }
 
-// TestFallback: the next provider is asked, the run tells so, and what each cost is on record.
+// TestFallback: the next provider is asked, the run reports it, and the cost of each is recorded.
 func TestFallback(t *testing.T) {
 	main := scripted.New(scripted.Answer{
 		Deltas: []llm.Delta{{Reasoning: "hm", Usage: &llm.Usage{InputTokens: 7, OutputTokens: 2, Cost: 0.5}}},

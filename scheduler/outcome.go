@@ -16,7 +16,7 @@ import (
 // outcome is how a task ended, for the worker that ran it to handle.
 type outcome struct {
 	status  order.Status
-	event   *pendingEvent // of the end; nil where there is none, or others tell of it
+	event   *pendingEvent // of the end; nil if there is none, or another event covers it
 	input   value.Value
 	output  value.Value
 	reason  string
@@ -77,7 +77,7 @@ func (t *task) stoppedOutcome(err error) outcome {
 
 // suspension stops a step until the missing values are given.
 type suspension struct {
-	// output is what the call slot has found so far.
+	// output is the call slot's output so far.
 	output, remaining value.Value
 }
 
@@ -102,7 +102,7 @@ func (t *task) untilEvent() *pendingEvent {
 	return n
 }
 
-// emitOutcomeLocked records how a task ended, where the outcome has an event of it.
+// emitOutcomeLocked records the end of a task, if the outcome has an event for it.
 func (r *run) emitOutcomeLocked(t *task, o outcome) {
 	if o.event == nil {
 		return

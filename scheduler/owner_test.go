@@ -72,8 +72,8 @@ steps: [{id: a, call: echo}]
 	}
 }
 
-// TestRunWithoutUser: a run without a user is refused before its first step where a step works in the memory of one that is sure to
-// run; any other goes on.
+// TestRunWithoutUser: a run without a user is refused before its first step if a step that is sure to run works in
+// the memory of one; any other continues.
 func TestRunWithoutUser(t *testing.T) {
 	remembers := schedulertest.Do("remembers", func(context.Context, *calls.Env, value.Value) (any, error) { return value.OfMap(nil), nil })
 	info := *remembers.Info

@@ -11,9 +11,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// ParseAnswer reads an answer as people type it, STEP:/pointer=value. The value is
-// typed by the remaining schema: a string where the schema wants one, else JSON.
-// The error is of kind Invalid and says what is wanted.
+// ParseAnswer reads an answer as people type it, STEP:/pointer=value. The value is typed by the remaining schema:
+// a string if the schema wants one, else JSON. The error is of kind Invalid and describes the expected value.
 func ParseAnswer(text string, waiting []journal.WaitingFor) (Answer, error) {
 	place, typed, ok := cutAnswer(text, waiting)
 	if !ok {
@@ -98,8 +97,8 @@ func ofType(problems schema.Problems) bool {
 	return slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Pointer == "" && p.Keyword == "type" })
 }
 
-// AnswersOf takes answers from an object: of pointers, or of names at the top of
-// the data, where one step waits, else of such objects by step.
+// AnswersOf reads answers from an object: of pointers, or of names at the top of the data, if one step waits, else
+// of such objects by step.
 func AnswersOf(doc value.Value, waiting []journal.WaitingFor) ([]Answer, error) {
 	if doc.Kind() != value.Object {
 		return nil, calls.Errorf(calls.Invalid, "answers are an object, got %s", doc.Kind())
@@ -115,7 +114,7 @@ func AnswersOf(doc value.Value, waiting []journal.WaitingFor) ([]Answer, error) 
 	for key, v := range doc.Map().All() {
 		isPlaced := isStep(key) || one != "" || strings.HasPrefix(key, "/")
 		if !isPlaced && v.Kind() == value.Object {
-			// Where several wait it is meant as a step: CheckAnswers says that there is none.
+			// If several wait, it must be a step: CheckAnswers reports that it does not exist.
 			answers = append(answers, Answer{Step: key})
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// prepare finds out what the run works with. The error is a *[Failure].
+// prepare computes the settings of the run: its inputs, language and memory. The error is a *[Failure].
 func (r *run) prepare(inputs value.Value) error {
 	r.secrets.learnSecrets(r.flow, r.exec.Secrets)
 	checked, err := checkInputs(r.flow, inputs)
@@ -118,7 +118,7 @@ func (r *run) setMemory() error {
 	return r.checkInside(r.flow, &knownInputs{members: r.vars.Inputs.Map()}, nil)
 }
 
-// renderScope renders what the flow writes under memory.
+// renderScope renders the flow's memory.
 func (r *run) renderScope() (calls.Scope, error) {
 	scope := calls.Scope{AllSessions: r.flow.AllSessions, Bound: r.exec.Owner.Bound}
 	for _, target := range []struct {
@@ -140,7 +140,7 @@ func (r *run) renderScope() (calls.Scope, error) {
 	return scope, nil
 }
 
-// memoryHint is the remedy where a bound run would work in a memory that may be another user's.
+// memoryHint is the remedy if a bound run would work in a memory that may be another user's.
 const memoryHint = `write memory: {user: "{{ run.user }}"}`
 
 // checkOwner refuses the memory of another user than the one that the run is bound to.
@@ -154,10 +154,10 @@ func (r *run) checkOwner(pos flow.Position, user string) error {
 	return r.failureOf(err, pos)
 }
 
-// checkInside refuses, before the first step, what the steps of f would read of other users than the one that the run is
-// bound to: a flow that they run and that works in the memory of another, or in one that is only known later, by the output of a
-// step, an item, or a model. Flows whose path is only known later are checked when they start. seen are the flows around,
-// which a tool of an agent may name again.
+// checkInside refuses, before the first step, steps of f that would read the memory of other users than the one
+// that the run is bound to: a flow that they run and that works in the memory of another, or in one that is only
+// known later, by the output of a step, an item, or a model. Flows whose path is only known later are checked when
+// they start. seen are the flows around, which a tool of an agent may name again.
 func (r *run) checkInside(f *flow.Flow, inputs *knownInputs, seen []*flow.Flow) error {
 	if slices.Contains(seen, f) {
 		return nil
@@ -238,8 +238,8 @@ func (r *run) checkUserNamed() error {
 	return r.checkUserIn(r.flow, r.vars.Scope.IsNone(), &knownInputs{members: r.vars.Inputs.Map()})
 }
 
-// checkUserIn is [run.checkUserNamed] for a flow with inputs, and the flows that its steps run. isNone is set where its memory is
-// the memory of no user.
+// checkUserIn is [run.checkUserNamed] for a flow with inputs, and the flows that its steps run. isNone is set if
+// its memory belongs to no user.
 func (r *run) checkUserIn(f *flow.Flow, isNone bool, inputs *knownInputs) error {
 	sure := sureSteps(f)
 	for i, step := range f.Steps {
@@ -262,7 +262,8 @@ func (r *run) checkUserIn(f *flow.Flow, isNone bool, inputs *knownInputs) error 
 	return nil
 }
 
-// errWithoutUser is the error of a step that works in the memory of nobody: the flow names no user, or takes the user of the run, which has none.
+// errWithoutUser is the error of a step that works in a memory without a user: the flow names no user, or uses the
+// user of the run, which has none.
 func errWithoutUser(f *flow.Flow, step *flow.Step) error {
 	err := calls.Errorf(calls.Invalid, "step %s: the flow names no user whose memories would be meant", step.ID)
 	if f.User != nil {
@@ -271,7 +272,7 @@ func errWithoutUser(f *flow.Flow, step *flow.Step) error {
 	return err.WithHint(`write memory: {user: "{{ run.user }}"} in the flow, and name the user of the run, as run --user does`)
 }
 
-// needsUser reports whether a step works in the memory of the flow's user, and not in those of every user.
+// needsUser reports whether a step works in the memory of the flow's user, and not in all users' memories.
 func (r *run) needsUser(step *flow.Step, inputs *knownInputs) bool {
 	info := step.Def.Info
 	mayFill := step.EnableFilling && len(info.AllUsers) > 0
@@ -285,7 +286,7 @@ func (r *run) needsUser(step *flow.Step, inputs *knownInputs) bool {
 // knownInputs are the inputs of a flow as far as they are known before the run. For example, of
 // {user: "{{ run.user }}", city: "{{ args.city }}"} the user is known and the city is not.
 type knownInputs struct {
-	// members are all that is given, but for those of hidden; nil where nothing is known.
+	// members has all given inputs, except the ones in hidden; nil if nothing is known.
 	members *value.Map
 	hidden  []string
 }

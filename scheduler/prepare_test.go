@@ -46,7 +46,8 @@ func recalls() calls.Definition {
 	})
 }
 
-// TestScope: a run asks the memory that its own flow names, and none where it names none, whoever has started it.
+// TestScope: a run asks the memory that its own flow names, and none if it names none, whichever user has started
+// it.
 func TestScope(t *testing.T) {
 	const sub = `steps: [{id: b, call: flow, with: {path: inner.yaml}}]
 -- inner.yaml --
@@ -98,7 +99,7 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestScopeOfPseudoSteps: what a call runs inside its step has the memory of its flow.
+// TestScopeOfPseudoSteps: a part that a call runs inside its step has the memory of its flow.
 func TestScopeOfPseudoSteps(t *testing.T) {
 	type params struct{}
 	outer := calls.Func("outer", calls.Text{En: "Runs recalls."}, func(ctx context.Context, env *calls.Env, _ params) (params, error) {
@@ -131,7 +132,7 @@ func TestAllUsers(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		flow          string
-		bound, free   []bool // what is read
+		bound, free   []bool // the memories that are read
 		startsIfBound bool
 	}{
 		"set":              {"steps: [{id: a, call: peek, with: {everyone: true}}]", nil, []bool{true}, false},

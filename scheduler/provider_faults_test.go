@@ -77,8 +77,9 @@ func remembers(p *memory.SnapshotProcessor) schedulertest.Option {
 	return schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Env.Memory = p })
 }
 
-// TestProviderFaults: a model that fails, fails the step that asks it, whichever call that is; a list of providers goes on with the
-// next one, also in the middle of an answer that no user reads while it comes; nobody is asked for anything.
+// TestProviderFaults: a model that fails, fails the step that asks it, in every call; a list of providers
+// continues with the next one, even in the middle of an answer that no user reads while it arrives; no question is
+// asked.
 func TestProviderFaults(t *testing.T) {
 	visit := calls.Func("visit", calls.Text{En: "Visits a city.", Zh: "前往城市。"}, func(_ context.Context, _ *calls.Env, p trip) (trip, error) { return p, nil })
 	for call, asks := range asking {
@@ -203,7 +204,7 @@ func TestEmbeddingFaults(t *testing.T) {
 	}
 }
 
-// TestModelErrorAsks: on_model_error: ask asks for what the model might have found.
+// TestModelErrorAsks: on_model_error: ask asks for the values that the model might have found.
 func TestModelErrorAsks(t *testing.T) {
 	for name, fault := range faults {
 		r := schedulertest.Run(t, `{name: x, steps: [{id: a, call: slot, with: {on_model_error: ask, current_schema: {type: object, required: [city]}}}]}`,

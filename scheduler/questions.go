@@ -38,8 +38,7 @@ func (t *task) Ask(ctx context.Context, why string, wanted value.Value) (value.V
 	})
 }
 
-// withWarning returns an output of slot with a warning before its own: people read it where
-// they answer.
+// withWarning returns an output of slot with a warning before its own: people read it with the question.
 func withWarning(output value.Value, text string) value.Value {
 	m := output.Map().Clone()
 	own, _ := m.Get("warnings")

@@ -41,8 +41,8 @@ func asker(worked *int) calls.Definition {
 	return def
 }
 
-// TestQuestions: a call asks people, the run waits for each answer, and what was asked or done
-// before is not repeated.
+// TestQuestions: a call asks people, the run waits for each answer, and earlier questions and work are not
+// repeated.
 func TestQuestions(t *testing.T) {
 	var worked int
 	r := schedulertest.Run(t, `

@@ -25,7 +25,7 @@ func TestMembersAskedByName(t *testing.T) {
 		{type: object, required: [kind, radius], properties: {kind: {const: circle}, radius: {type: integer}}}]}}}`
 	for _, c := range []struct {
 		name, schema string
-		model        []string // its answers; nil is no model
+		model        []string // its answers; nil: there is no model
 		// said are pairs: the places asked for, and the message.
 		said [][2]string
 		want string

@@ -13,9 +13,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// readMessages returns the answers with those messages as values that are one: "7" for a number, "是" for
-// a yes, the words of a choice. The others stay messages, which the calls of their steps read when the
-// run goes on. The error is of kind Invalid where no call would.
+// readMessages returns the answers with messages replaced by values if they are one: for example "7" for a number,
+// "是" for a yes, the words of a choice. The others stay messages, which the calls of their steps read when the run
+// continues. The error is of kind Invalid if no call would.
 func (e *StepExecutor) readMessages(r *run, state *journal.RunState, answers []Answer) ([]Answer, error) {
 	read := slices.Clone(answers)
 	for i, a := range read {
@@ -109,10 +109,11 @@ func (e *StepExecutor) readTyped(r *run, state *journal.RunState, w *journal.Wai
 	return typed, e.checkAnswersWithSlot(r, state, notes) == nil
 }
 
-// isNoValue reports whether a message that fits its place is no value all the same: any text fits the place, and this one is a
-// refusal ("skip", "why?"). With a model that reads it, it may also be a sentence ("It is Lin") or several values, unless a field of a
-// form holds it. After the model has found nothing, the words are the value if they name the place ("name: Lin"), or if they are said
-// once more and are neither a question nor a refusal by how they begin and end.
+// isNoValue reports whether a message that fits its place is still not a value: any text fits the place, and this
+// one is a refusal ("skip", "why?"). With a model that reads it, it may also be a sentence ("It is Lin") or
+// several values, unless a field of a form holds it. After the model has found nothing, the text is the value if
+// it names the place ("name: Lin"), or if it is repeated and by its beginning and end is neither a question nor a
+// refusal.
 func (a Answer) isNoValue(w *journal.WaitingFor, pointer string, canRead bool) bool {
 	place := w.Place(pointer)
 	if asked := w.AskedPlace(); asked.Pointer == pointer {
@@ -209,7 +210,7 @@ func ReadAnswer(a Answer, waiting []journal.WaitingFor) (Answer, error) {
 	return Answer{Step: w.Step, Pointer: a.Pointer, Value: v}, nil
 }
 
-// readChoice finds the choice that a text means; an error where the schema lists none, or another one.
+// readChoice finds the choice that a text means; an error if the schema lists none, or the text means none.
 func readChoice(s *schema.Schema, text string) (value.Value, error) {
 	place := placeOf(s)
 	if found, ok := schema.FindChoice(schema.Choices(place), text); ok {
@@ -227,7 +228,7 @@ func placeOf(s *schema.Schema) value.Value {
 	return schema.Resolve(list.List()[0], s.Doc())
 }
 
-// readList reads the items of an array between commas; not where they are no plain values.
+// readList reads the items of an array between commas; not if they are other than plain values.
 func readList(s *schema.Schema, text string) (value.Value, bool) {
 	place := placeOf(s)
 	items, _ := place.Get("items")
@@ -241,7 +242,7 @@ func readList(s *schema.Schema, text string) (value.Value, bool) {
 		return value.Value{}, false
 	}
 	list, ok := readItems(item, cutAtCommas(text))
-	if !ok { // "red and blue", where that is no item itself
+	if !ok { // "red and blue", if that is not an item itself
 		list, ok = readItems(item, cutAtCommas(joinedWords.ReplaceAllString(text, ",")))
 	}
 	return value.OfList(list...), ok

@@ -59,7 +59,7 @@ func newTalk(t *testing.T, flow string, model llm.Provider, defs ...calls.Defini
 	return r
 }
 
-// say answers what the run waits for.
+// say answers the question of the run.
 func (r *talk) say(text string, seen int64) {
 	r.t.Helper()
 	r.Result = r.Resume(scheduler.Resumption{Answers: []scheduler.Answer{{Message: text, Seen: seen}}})
@@ -91,8 +91,8 @@ func (r *talk) hasOutputs(want string) {
 	}
 }
 
-// TestMessage: a message that is a value is taken as one, another is read by the model, once, and what does not fit is
-// dropped.
+// TestMessage: a message that is a value is used as one, another is read by the model, once, and values that do
+// not fit are dropped.
 func TestMessage(t *testing.T) {
 	usage := &llm.Usage{InputTokens: 10, OutputTokens: 2}
 	model := scripted.New(scripted.Answer{Text: "{}", Usage: usage},
@@ -206,7 +206,7 @@ func TestMessageFills(t *testing.T) {
 	r.hasOutputs(`{"a":{"city":"Oslo"}}`)
 }
 
-// TestReadText: what people type means a value to the schema.
+// TestReadText: typed text is read as a value by the schema.
 func TestReadText(t *testing.T) {
 	for _, c := range []struct{ schema, text, want string }{
 		{"{type: integer}", " 3 ", "3"},
@@ -279,8 +279,9 @@ func TestMessageAfterFailure(t *testing.T) {
 	}
 }
 
-// TestMessageForFreeText: any text fits a name, so that the model reads a message first; what it finds nothing in is the value when it is
-// said again or named, but never a question or a refusal. Without a model it is the value at once.
+// TestMessageForFreeText: any text fits a name, so the model reads a message first; a message in which it finds
+// nothing is the value when it is repeated or names the place, unless it is a question or a refusal. Without a
+// model it is the value at once.
 func TestMessageForFreeText(t *testing.T) {
 	const flow = `
 steps:
@@ -362,7 +363,7 @@ func TestMessageAfterFailedReading(t *testing.T) {
 	}
 }
 
-// TestMessageIsReadWithItsQuestion: the model that reads an answer is told what was asked.
+// TestMessageIsReadWithItsQuestion: the model that reads an answer gets the question too.
 func TestMessageIsReadWithItsQuestion(t *testing.T) {
 	model := scripted.Texts("{}", `{"/days": 2}`)
 	r := newTalk(t, deskFlow, model)

@@ -19,12 +19,11 @@ import (
 // maxPrompts bounds how many conversations of one step are told of.
 const maxPrompts = 100
 
-// requests are what a step, or a call inside it, has asked models. It is safe for
-// concurrent use.
+// requests records the requests of a step, or of a call inside it, to models. It is safe for concurrent use.
 type requests struct {
-	// outer are those of the step around a call inside a step; nil for those of the step.
+	// outer has the requests of the step around a call inside a step; nil for the step itself.
 	outer *requests
-	// input is that of the step or call.
+	// input is the input of the step or call.
 	input *value.Value
 	mu    sync.Mutex
 
@@ -50,8 +49,7 @@ type conversation struct {
 	parts    []calls.Part
 }
 
-// record notes a request, unless the input of the step says what is in it, and the call no
-// more than that.
+// record notes a request, unless the step's input already has its content, and the call adds nothing to that.
 func (a *requests) record(ctx context.Context, to *llm.Candidate, req *llm.Request) {
 	a.count(nameOf(to, req))
 	known := inputMessages(*a.input)
@@ -74,7 +72,7 @@ func (a *requests) record(ctx context.Context, to *llm.Candidate, req *llm.Reque
 	}
 }
 
-// updateUse changes what is known of the use of models, for those around as well.
+// updateUse updates the record of the use of models, also in the requests around this one.
 func (a *requests) updateUse(change func(use *journal.ModelUse)) {
 	for ; a != nil; a = a.outer {
 		a.mu.Lock()
@@ -92,7 +90,7 @@ func (a *requests) count(to modelName) {
 	})
 }
 
-// addCost adds what a request cost, and why it failed; "" for one that did not.
+// addCost adds the cost of a request, and the reason of its failure; "" for one that succeeded.
 func (a *requests) addCost(of modelName, cost budget.Cost, failure string) {
 	a.updateUse(func(use *journal.ModelUse) {
 		share := use.Share(of.provider, of.model)
@@ -143,7 +141,7 @@ func inputMessages(input value.Value) (messages []llm.Message) {
 	return messages
 }
 
-// addTo puts into the event of an end what models were asked.
+// addTo adds the prompts to models to the event of an end.
 func (a *requests) addTo(n *pendingEvent, hide partsMask) {
 	a.mu.Lock()
 	if a.use.Requests > 0 {

@@ -10,9 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// adoptEdited holds an edited flow against the one that the run had. Steps that finished
-// must be the same; what has become of the others is forgotten where they changed. prefix stands
-// before the ids of the flow's steps.
+// adoptEdited compares an edited flow with the one that the run had. Steps that finished must be the same; the
+// state of other steps is dropped if they changed. prefix precedes the ids of the flow's steps.
 func adoptEdited(s *journal.RunState, prefix string, before, after *flow.Flow) error {
 	for _, was := range before.Steps {
 		id := prefix + was.ID
@@ -92,8 +91,8 @@ func recordedPath(root, path string) string {
 	return path
 }
 
-// portablePath returns a path for messages: relative to root for a file in it, else to the folder of the flow. A relative path stays if
-// there is no root.
+// portablePath returns a path for messages: relative to root for a file in it, else to the flow's folder. A
+// relative path stays if there is no root.
 func portablePath(root, flowFile, path string) string {
 	if root == "" && !filepath.IsAbs(path) {
 		return filepath.ToSlash(path)
@@ -109,7 +108,7 @@ func portablePath(root, flowFile, path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// localPath returns the inverse of recordedPath on a machine where the project is in root.
+// localPath returns the inverse of recordedPath on a machine with the project in root.
 func localPath(root, recorded string) string {
 	path := filepath.FromSlash(recorded)
 	if root == "" || filepath.IsAbs(path) {
@@ -118,9 +117,9 @@ func localPath(root, recorded string) string {
 	return filepath.Join(flow.Absolute(root), path)
 }
 
-// LocalFiles returns the path of a recorded flow, and its other files by their paths, on
-// a machine where the project is in root: see [StepExecutor] Root. The run began with the file that is recorded; an edited
-// text has its own.
+// LocalFiles returns the path of a recorded flow, and its other files by their paths, on a machine with the
+// project in root: see [StepExecutor] Root. The run began with the file that is recorded; an edited text has its
+// own.
 func LocalFiles(root, recorded string, text journal.FlowText) (file string, files map[string][]byte) {
 	files = make(map[string][]byte, len(text.Files))
 	for path, content := range text.Files {

@@ -12,8 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// TestOtherRoot: a run goes on where the project is in another folder, and the files
-// of its flow are not there.
+// TestOtherRoot: a run continues on a machine with the project in another folder, without the files of its flow.
 func TestOtherRoot(t *testing.T) {
 	var e *scheduler.StepExecutor
 	r := schedulertest.Run(t, `

@@ -11,9 +11,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// takeOverParams takes the parameters with which an earlier process had begun, so that work
-// which was cut short is done again with the same idempotency key and the same
-// parameters. Those of a step that failed are found again: they may be why.
+// takeOverParams takes the parameters with which an earlier process had begun, so that interrupted work is
+// repeated with the same idempotency key and the same parameters. A failed step's parameters are computed again:
+// they may be the cause.
 func (t *task) takeOverParams() (taken bool, err error) {
 	was := t.recordedState()
 	if was == nil || was.State == journal.StepStatusFailed {
@@ -33,8 +33,8 @@ func (t *task) takeOverParams() (taken bool, err error) {
 	return true, err
 }
 
-// withAnswers returns the parameters of def, the call slot, for a step that has waited: what was known
-// then, with the answers since. No model is asked again, except to read a message of the user.
+// withAnswers returns the parameters of def, the call slot, for a step that has waited: the values known then,
+// with the answers since. No model is asked again, except to read a message of the user.
 func (t *task) withAnswers(def calls.Definition, params value.Value) (value.Value, error) {
 	was := t.recordedState()
 	if was == nil || was.Found.IsNull() {
@@ -56,7 +56,7 @@ func (t *task) withAnswers(def calls.Definition, params value.Value) (value.Valu
 	}
 	m := params.Map().Clone()
 	m.Set("data", data)
-	m.Delete("from_model") // slot has left it out of what it found
+	m.Delete("from_model") // slot has left it out of its result
 	own, _ := m.Get("answers")
 	answers := value.NewMap(was.Answers.Map().Len())
 	for _, from := range []value.Value{own, was.Answers} {
@@ -151,7 +151,7 @@ func (r *run) restoreLocked() {
 	}
 }
 
-// keepMaskedLocked keeps what the journal does not have of the output of a step.
+// keepMaskedLocked records the parts of a step's output that the journal does not have.
 func (r *run) keepMaskedLocked(step int, pointers []string) {
 	if len(pointers) == 0 {
 		return

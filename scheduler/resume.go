@@ -13,30 +13,26 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Resumption is what a run goes on with. Its zero value only tries again.
-// The caller makes one for one [StepExecutor.Resume], which only reads it.
+// Resumption is the data with which a run continues. Its zero value only tries again. The caller makes one for one
+// [StepExecutor.Resume], which only reads it.
 type Resumption struct {
 	// Answers are for the steps that wait; they are checked before anything runs.
 	Answers []Answer
-	// Flow is an edited flow; nil is that of the journal. Steps that finished must
-	// be as they were.
+	// Flow is an edited flow; nil is the journal's flow. Finished steps must be unchanged.
 	Flow *flow.Flow
-	// Seen is the seq of the last event that the caller knows, where no user has asked it to resume a
-	// run that was cancelled: one that was cancelled after that stays so, and the error is
-	// [ErrCancelledSince]. nil resumes it.
+	// Seen is the seq of the last event that the caller knows, if no user has asked it to resume a cancelled run: a
+	// run that was cancelled after that stays so, and the error is [ErrCancelledSince]. nil resumes it.
 	Seen *int64
 }
 
 // ErrCancelledSince means that a run was cancelled after the caller has looked at it.
 var ErrCancelledSince error = calls.Errorf(calls.Canceled, "the run was cancelled meanwhile")
 
-// Resume goes on with a run of the Journal: one that waits, failed, was cancelled,
-// or whose process died. What finished or was skipped stays as it is; steps that
-// failed, were stopped or were at work run again. Events go on with the next seq;
-// all else is as with Run. An error before the first event says that nothing has
-// changed: a [*journal.HeldError] while another process has the run, a [*Waiting] while
-// there are no answers, one of kind Invalid for answers or an edited flow that
-// cannot be taken, a [*JournalError] where the journal cannot be read.
+// Resume continues a run of the Journal: one that waits, failed, was cancelled, or whose process died. Finished
+// and skipped steps stay unchanged; steps that failed, were stopped or were at work run again. Events continue
+// with the next seq; all else is as with Run. An error before the first event says that nothing has changed: a
+// [*journal.HeldError] while another process has the run, a [*Waiting] while there are no answers, one of kind
+// Invalid for answers or an edited flow that cannot be taken, a [*JournalError] if the journal cannot be read.
 func (e *StepExecutor) Resume(ctx context.Context, run string, with Resumption) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		r, err := e.reopen(ctx, run, with)
@@ -153,7 +149,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	return r, nil
 }
 
-// readRun reads what the journal has of a run.
+// readRun reads the header and the state of a run from the journal.
 func readRun(ctx context.Context, log journal.HeldReader) (*journal.RunHeader, *journal.RunState, error) {
 	header, err := log.Header(ctx)
 	if err != nil {
@@ -166,8 +162,8 @@ func readRun(ctx context.Context, log journal.HeldReader) (*journal.RunHeader, *
 	return header, state, nil
 }
 
-// prepareResumed returns the run as it would go on; nothing is changed yet but what state
-// knows of steps that an edited flow changes.
+// prepareResumed returns the run as it would continue; it only changes state, for the steps that an edited flow
+// changes.
 func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHeader, state *journal.RunState, with Resumption) (*run, error) {
 	waited := slices.Clone(state.Waiting)
 	flow, err := e.reloadFlow(header, state, with.Flow)
@@ -197,11 +193,10 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 	return r, e.checkAnswersWithSlot(r, state, r.earlier.answers)
 }
 
-// Answer records answers of a run that waits, all or none, and leaves it waiting: Resume goes
-// on with them, in this process or in a later one. They are given back as they were
-// understood. An error says that nothing was recorded: one of kind Invalid for an answer that
-// cannot be taken, a [*journal.HeldError] or one of kind Canceled where the run goes on elsewhere or
-// waits no more.
+// Answer records answers of a run that waits, all or none, and leaves it waiting: Resume continues with them, in
+// this process or in a later one. They are returned as understood. An error says that nothing was recorded: one of
+// kind Invalid for an unfit answer, a [*journal.HeldError] or one of kind Canceled if the run continues elsewhere
+// or no longer waits.
 func (e *StepExecutor) Answer(ctx context.Context, run string, answers ...Answer) ([]Answer, error) {
 	log, err := e.holdRun(ctx, run)
 	if err != nil {
@@ -227,7 +222,7 @@ func (e *StepExecutor) recordAnswers(ctx context.Context, log journal.RunLog, an
 	if err != nil {
 		return nil, err
 	}
-	events := make([]*journal.Event, len(r.earlier.answers)) // one for each step; none for what the journal has already
+	events := make([]*journal.Event, len(r.earlier.answers)) // one for each step, except for answers in the journal
 	for i, n := range r.earlier.answers {
 		n.event.Run, n.event.Seq, n.event.Time = header.ID, state.LastSeq+1+int64(i), r.eventTime()
 		events[i] = &n.event

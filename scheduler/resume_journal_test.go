@@ -73,8 +73,7 @@ func TestJournalFails(t *testing.T) {
 			if at == "" {
 				return
 			}
-			// The reader has seen what is on record, and nothing else: a resumed run goes on
-			// with the seq after it.
+			// The reader has seen the recorded events, and nothing else: a resumed run continues with the next seq.
 			var recorded []*journal.Event
 			for ev, err := range store.Events(t.Context(), "run-1", 1) {
 				if err != nil || ev.Type == at {
@@ -110,7 +109,7 @@ func TestFailedAndNotRecorded(t *testing.T) {
 	}
 }
 
-// slowLog says when what it was given is safe.
+// slowLog is a log whose events are safe only when the test says so.
 type slowLog struct {
 	journal.RunLog
 	safe atomic.Int64
@@ -142,8 +141,8 @@ func pathOf(ev *journal.Event) string {
 	return fmt.Sprintf("%s[%d]", ev.Step, *ev.Index)
 }
 
-// TestSafeBeforeSuccessors: a step does not begin before the journal has the end of
-// what it needs; nor does the next item of a list that is gone through one by one.
+// TestSafeBeforeSuccessors: a step does not begin before the journal has the end of the steps it needs; nor does
+// the next item of a list that is processed one by one.
 func TestSafeBeforeSuccessors(t *testing.T) {
 	slow := &slowJournal{newJournal(t, nil), &slowLog{}}
 	var safe sync.Map

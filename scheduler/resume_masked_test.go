@@ -27,8 +27,8 @@ func (c counting) Resolve(_ context.Context, _ plugins.State, names []string) (m
 	return map[string]json.RawMessage{names[0]: json.RawMessage(strconv.Itoa(*c.n))}, nil
 }
 
-// TestFillingOfSecrets: what a step knew is put together again with its secrets,
-// and dates are read with what slot knows of them.
+// TestFillingOfSecrets: a step's known values are restored with their secrets, and dates are read with slot's
+// knowledge of them.
 func TestFillingOfSecrets(t *testing.T) {
 	narrow := schedulertest.Do("narrow", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) { return params, nil })
 	narrow.ParamsFor = func(_ context.Context, _ *calls.Env, known value.Value) (*schema.Schema, error) {
@@ -71,8 +71,7 @@ steps:
 	}
 }
 
-// TestLostSecrets: what a step knew, and which is another text now, cannot be put
-// together again.
+// TestLostSecrets: known values whose source text has changed cannot be restored.
 func TestLostSecrets(t *testing.T) {
 	n := 0
 	r := schedulertest.Run(t, `

@@ -18,8 +18,8 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// dying is a journal that takes so many events and then fails, in the midst of a
-// batch too: what it has then is what a process leaves that is killed.
+// dying is a journal that accepts so many events and then fails, possibly in the middle of a batch: it then has
+// the same events as after a killed process.
 type dying struct {
 	journal.Journal
 	left int
@@ -54,8 +54,8 @@ func (l *dyingLog) Append(ctx context.Context, events ...*journal.Event) error {
 	return nil
 }
 
-// TestInterruptedRuns kills runs of random flows again and again, and holds what
-// comes out in the end to the undisturbed run.
+// TestInterruptedRuns kills runs of random flows again and again, and compares the result with the undisturbed
+// run's.
 func TestInterruptedRuns(t *testing.T) {
 	slow.Checks(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -177,7 +177,7 @@ steps:
 	}
 }
 
-// TestBudgetGoesOn: what an earlier process spent counts.
+// TestBudgetGoesOn: an earlier process's spending counts.
 func TestBudgetGoesOn(t *testing.T) {
 	usage := &llm.Usage{InputTokens: 30, OutputTokens: 5}
 	model := scripted.New(scripted.Answer{Text: "a", Usage: usage}, scripted.Answer{Text: "b", Usage: usage}, scripted.Answer{Text: "c", Usage: usage})
@@ -259,8 +259,8 @@ func helper(fails *atomic.Bool) calls.Definition {
 
 var emptyValue = value.OfMap(nil)
 
-// TestInside: what a call runs inside itself is seen, and what was finished is not
-// paid again; flows inside may wait.
+// TestInside: parts that a call runs inside itself are visible, and finished ones are not paid again; flows inside
+// may wait.
 func TestInside(t *testing.T) {
 	var fails atomic.Bool
 	fails.Store(true)

@@ -21,8 +21,8 @@ import (
 // for it. A run that waits longer is better resumed.
 const maxProviderDelay = 10 * time.Minute
 
-// runWithRetries tries the step until it succeeds, fails for good, or has used its
-// attempts up. Where it may try more than once, providers do not retry ([llm.SentOnce]).
+// runWithRetries tries the step until it succeeds, fails for good, or has used its attempts up. If it may try more
+// than once, providers do not retry ([llm.SentOnce]).
 func (t *task) runWithRetries(ctx context.Context) (value.Value, error) {
 	r := t.step.Retry
 	intervals := newBackOff(r)
@@ -123,8 +123,8 @@ func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 	return res.output, res.err
 }
 
-// timeoutError returns the error of a step whose time was over, with what it was at. That a
-// deadline was exceeded is said already, as the limit.
+// timeoutError returns the error of a step whose time was over, with its current work. It does not repeat that a
+// deadline was exceeded, because it names the limit.
 func timeoutError(timeout time.Duration, err error) error {
 	over, message := wording.OfError(context.DeadlineExceeded), wording.OfError(err)
 	what, isOver := strings.CutSuffix(message.En, over.En)
@@ -142,7 +142,7 @@ func timeoutError(timeout time.Duration, err error) error {
 	return e.WithHint("raise its timeout, or let it be tried again with retry")
 }
 
-// leaveBehind abandons the attempt: what it still sends is dropped.
+// leaveBehind abandons the attempt: its further output is dropped.
 func (t *task) leaveBehind(ctx context.Context) error {
 	t.run.mu.Lock()
 	t.leftBehind = true

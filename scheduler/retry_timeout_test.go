@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// A step whose time was over says the limit and what it was at, not that a deadline was exceeded.
+// A step whose time was over names the limit and its current work, not that a deadline was exceeded.
 func TestTimeoutError(t *testing.T) {
 	at := calls.Errorf(calls.Timeout, "reading: %w", context.DeadlineExceeded)
 	for _, c := range []struct {

@@ -14,10 +14,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// run is one flow being run: the whole run, or a sub-flow inside it. It lives from its
-// start until done is closed; what a step left behind still holds on to it. Its lock is
-// taken before that of the event log, never after, and never together with the lock of
-// another run.
+// run is one flow being run: the whole run, or a sub-flow inside it. It lives from its start until done is closed;
+// an abandoned step may still refer to it. Its lock is taken before the event log's, never after, and never
+// together with the lock of another run.
 type run struct {
 	exec *StepExecutor
 	flow *flow.Flow
@@ -38,7 +37,7 @@ type run struct {
 	isZoneNamed bool
 	began       time.Time     // by the stopwatch
 	held        budget.Holder // the outputs in states
-	until       *stopPoint    // nil where it runs to its end
+	until       *stopPoint    // nil if it runs to its end
 	done        chan struct{}
 
 	mu sync.Mutex
@@ -59,7 +58,7 @@ type run struct {
 	result       result
 }
 
-// shared is what the whole run and its sub-flows have together.
+// shared is the state that the whole run and its sub-flows share.
 type shared struct {
 	log     *eventlog.Log
 	secrets *secrets
@@ -98,7 +97,7 @@ type lifetime struct {
 	parent context.Context
 	// handOver ends parent with [ErrHandOver].
 	handOver context.CancelCauseFunc
-	// ctx is that of the steps.
+	// ctx is the context of the steps.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	// unwatch ends the journal's watch over the run, nil without one; ignore that over
@@ -125,13 +124,13 @@ const (
 type result struct {
 	failure   *Failure
 	cancelled bool
-	// suspended: a step waits for values; waiting is what the whole run then ends with.
+	// suspended means that a step waits for values; the whole run then ends with waiting.
 	suspended bool
 	waiting   *Waiting
 	outputs   value.Value
 }
 
-// state is what a run knows of a step beside its place in the order.
+// state is a run's data about a step, besides its place in the order.
 type state struct {
 	input  value.Value
 	output value.Value
@@ -139,20 +138,20 @@ type state struct {
 	each   *fanOut
 }
 
-// fanOut is what a step that runs once per item of a list keeps of its items, which are
-// jobs like any other. The engine makes one when the step fans out, for as long as an
-// item is left. The lock of its run guards it.
+// fanOut is the data about the items of a step that runs once per item of a list; the items are jobs like any
+// other. The engine makes one when the step fans out, for as long as an item is left. The lock of its run guards
+// it.
 type fanOut struct {
 	items    []value.Value
 	inputs   []value.Value
 	outputs  []value.Value
 	resolved map[string]value.Value
-	masked   []string // what was masked in them: see earlier.masked
+	masked   []string // the masked values in them: see earlier.masked
 	meter    budget.Meter
 	began    time.Time // by the stopwatch
 }
 
-// earlier is what earlier processes did of a run.
+// earlier is the work of earlier processes on a run.
 type earlier struct {
 	// read are the answers that the run goes on with, messages of the user as they were read.
 	read []Answer
@@ -164,7 +163,7 @@ type earlier struct {
 	// step; guarded by run.mu. lost are those in the inputs.
 	masked map[int][]string
 	lost   []string
-	// answers are what the run begins with.
+	// answers are the answers with which the run begins.
 	answers []*pendingEvent
 }
 
@@ -180,8 +179,8 @@ func (r *run) lockToEmit() {
 	r.now = r.eventTime()
 }
 
-// eventTime returns the time that events carry: that of the run's clock, which stands still in a run that is recorded or
-// played. The events of such a run tell when they happened.
+// eventTime returns the time that events carry: the time of the run's clock. That stands still in a run that is
+// recorded or played; the events of such a run carry the real time.
 func (r *run) eventTime() time.Time {
 	if r.exec.Start != nil {
 		return r.exec.elapsed()
@@ -195,5 +194,5 @@ func (r *run) emitLocked(ev *journal.Event) {
 	r.log.Append(ev)
 }
 
-// holdOutput counts an output that the run holds until its end. The error is that of a bound.
+// holdOutput counts an output that the run holds until its end. The error is one of an exceeded limit.
 func (r *run) holdOutput(output value.Value) error { return r.held.Hold(budget.SizeOf(output)) }

@@ -42,7 +42,7 @@ func (r *run) stopLocked() {
 	r.life.grace = time.AfterFunc(r.life.gracePeriod, r.leaveStepsBehind)
 }
 
-// stopCauseLocked returns what the steps that are stopped say of it.
+// stopCauseLocked returns the error of the stopped steps.
 func (r *run) stopCauseLocked() error {
 	if r.result.cancelled {
 		return context.Cause(r.life.parent)
@@ -65,7 +65,7 @@ func (r *run) leaveStepsBehind() {
 		r.env.Log.Warn("a step did not stop and is left behind",
 			"run", r.vars.Run.ID, "step", t.path(), "call", t.step.Call, "grace", r.life.gracePeriod)
 		if r.isHandingOver() {
-			continue // whoever goes on with the run does the step again
+			continue // the process that continues the run does the step again
 		}
 		err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", t.step.Call, r.life.gracePeriod)
 		n := newPendingEvent(journal.StepFailed)
@@ -92,7 +92,7 @@ func (r *run) endRun() {
 	if r.outer == nil {
 		r.closeLog(last)
 	}
-	r.held.Release() // of a sub-flow: its outputs are those of the step around it
+	r.held.Release() // of a sub-flow: its outputs belong to the step around it
 	r.phase = over
 	close(r.done)
 }
@@ -178,9 +178,8 @@ func (r *run) closeLog(last *pendingEvent) {
 	r.log.Close(&last.event)
 }
 
-// renderOutputs returns the outputs of a flow whose steps are all over. A flow without
-// outputs has those of the steps that talk to the user, and of those that no
-// other step needs, by their ids.
+// renderOutputs returns the outputs of a flow whose steps are all over. A flow without outputs has the outputs of
+// the steps that talk to the user, and of the steps that no other step needs, by their ids.
 func (r *run) renderOutputs() (outputs value.Value, failure *Failure) {
 	p := r.flow.Outputs
 	if p == nil {
@@ -203,8 +202,7 @@ func (r *run) renderOutputs() (outputs value.Value, failure *Failure) {
 	return outputs, nil
 }
 
-// renderReply returns the flow's on_error text for the user about the failure; "" where
-// the flow has none.
+// renderReply returns the flow's on_error text for the user about the failure; "" if the flow has none.
 func (r *run) renderReply() string {
 	p := r.flow.OnError
 	if p == nil {

@@ -22,8 +22,8 @@ func (r *run) isHandingOver() bool {
 	return r.life.ctx.Err() != nil && errors.Is(context.Cause(r.life.ctx), ErrHandOver)
 }
 
-// failureOf turns any error into a Failure. pos is where it stands unless the
-// error knows better: a template knows its own place, a sub-flow its own step.
+// failureOf turns any error into a Failure. pos is its place unless the error has a better one: a template's error
+// has its own place, a sub-flow's its own step.
 func (r *run) failureOf(err error, pos flow.Position) *Failure {
 	info := journal.ErrorInfo{
 		Kind: calls.KindOf(err), Message: calls.MessageIn(err, r.vars.Language), Hint: calls.HintIn(err, r.vars.Language),
@@ -58,8 +58,7 @@ func (r *run) placeText(pos flow.Position) string {
 	return pos.String()
 }
 
-// explainTemplateError adds to a template's error where it is, what sort it is, and why a name
-// may be unknown.
+// explainTemplateError adds to a template's error its place, its kind, and the reason why a name may be unknown.
 func (r *run) explainTemplateError(info *journal.ErrorInfo, t *prompt.Error, err error) {
 	if t.File == r.flow.File && t.File != "" {
 		info.Position = r.placeText(flow.Position{File: t.File, Line: t.Line, Col: t.Col})
@@ -81,8 +80,7 @@ func (r *run) explainTemplateError(info *journal.ErrorInfo, t *prompt.Error, err
 	}
 }
 
-// hintFor returns why the dotted name is undefined; "" where there is nothing to
-// add.
+// hintFor returns why the dotted name is undefined; "" if there is nothing to add.
 func (r *run) hintFor(name string) string {
 	first, rest, _ := strings.Cut(name, ".")
 	switch first {
@@ -120,7 +118,7 @@ func (r *run) recoverPanic(err *error, where string) {
 		WithHint("this is a fault of the program, not of the flow; the log has the stack")
 }
 
-// recordingError returns why the run cannot go on. failure is what it failed with besides.
+// recordingError returns why the run cannot continue. failure is its own failure besides.
 func (r *run) recordingError(err error, failure *Failure) *JournalError {
 	broken := &JournalError{Run: r.vars.Run.ID, Err: calls.Errorf(calls.Internal, "recording the run: %w", err)}
 	if failure != nil && !errors.Is(failure, err) {

@@ -5,12 +5,12 @@ import "strings"
 // wholeImages keeps the data: URLs of images in one piece in text that comes in
 // pieces: the journal seals the bytes of an image, but cannot know them by a fragment.
 type wholeImages struct {
-	// head is what may be the beginning of a URL, body one whose bytes have begun.
+	// head may be the beginning of a URL, body is one whose bytes have begun.
 	head string
 	body strings.Builder
 }
 
-// addPiece returns what can be shown once piece has come.
+// addPiece returns the text that can be shown after piece.
 func (w *wholeImages) addPiece(piece string) string {
 	if w.body.Len() > 0 {
 		n := base64Run(piece)
@@ -32,26 +32,26 @@ func (w *wholeImages) addPiece(piece string) string {
 	return text[:at]
 }
 
-// flushText returns what was held back of a text that is over, where more may come. The bytes of
-// an image stay: they are not over.
+// flushText returns the held-back part of a text that is over, if more text may follow. The bytes of an image
+// stay: they are not over.
 func (w *wholeImages) flushText() string {
 	head := w.head
 	w.head = ""
 	return head
 }
 
-// flushAll returns what was held back, at the end of the text.
+// flushAll returns the held-back text, at the end.
 func (w *wholeImages) flushAll() string {
 	held := w.head + w.body.String()
 	*w = wholeImages{}
 	return held
 }
 
-// maxMediaType bounds what stands between data: and the bytes.
+// maxMediaType limits the text between data: and the bytes.
 const maxMediaType = 256
 
-// openImage finds the data: URL, or what may be the beginning of one, that the text
-// ends in: its place, or the length of the text. begun says that its bytes have.
+// openImage finds the data: URL, or the possible beginning of one, at the end of the text: its place, or the
+// length of the text if there is none. begun reports whether its bytes have begun.
 func openImage(text string) (at int, begun bool) {
 	const scheme = "data:"
 	for from := 0; ; {

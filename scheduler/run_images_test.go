@@ -47,7 +47,7 @@ func TestWholeImages(t *testing.T) {
 	}
 }
 
-// TestTextIsOver: what was held back of a text comes as soon as the text is over.
+// TestTextIsOver: the held-back part of a text is shown as soon as the text is over.
 func TestTextIsOver(t *testing.T) {
 	image := "data:image/png;base64,iVBORw0KGgo"
 	mask := textMask{secrets: &secrets{}}

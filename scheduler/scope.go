@@ -15,8 +15,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/internal/order"
 )
 
-// scope is what the templates of a step, or of the flow itself, may name. Nothing
-// in it is computed before a template asks.
+// scope has the names for the templates of a step, or of the flow itself. Nothing in it is computed before a
+// template asks.
 type scope struct {
 	ctx    context.Context
 	run    *run
@@ -24,7 +24,7 @@ type scope struct {
 	vars   *calls.Vars
 	params []*flow.Param // whose references tell the variables and secrets to fetch
 	item   *value.Value
-	// failure is what the flow's on_error sees as error.
+	// failure is the value of error in the flow's on_error.
 	failure *Failure
 	// seeded tells that a template has asked for the seed.
 	seeded bool
@@ -36,8 +36,8 @@ var (
 	_ prompt.SeedScope    = (*scope)(nil)
 )
 
-// newScope is that of the flow's own templates: the outputs, the reply to an error,
-// the scope of the memory. It sees every step.
+// newScope returns the scope of the flow's own templates: the outputs, the reply to an error, the scope of the
+// memory. It sees every step.
 func (r *run) newScope(ctx context.Context, params ...*flow.Param) *scope {
 	vars := r.vars
 	vars.Now = r.env.Clock()
@@ -92,7 +92,7 @@ func (s *scope) Lookup(name string) (value.Value, bool, error) {
 		if s.failure == nil {
 			return value.Value{}, false, nil
 		}
-		info := s.failure.Info // what is unknown of it is "": no reply fails for the lack of a hint
+		info := s.failure.Info // unknown members of it are "": no reply fails for the lack of a hint
 		return value.OfMap(value.Pairs("kind", string(info.Kind), "message", info.Message, "hint", info.Hint,
 			"position", info.Position, "step", info.Step)), true, nil
 	}
@@ -113,8 +113,8 @@ func (r *run) outputOf(id string) (output value.Value, hidden []string, ok bool)
 	return st.output, r.earlier.masked[step.Index], r.order.Status(step.Index) == order.Finished
 }
 
-// checkMasked returns an error where the templates mention what the journal does not have.
-// The outputs of the whole run may: they are masked anyway.
+// checkMasked returns an error if the templates mention values that the journal does not have. The outputs of the
+// whole run may: they are masked anyway.
 func (s *scope) checkMasked(name string, hidden []string) (err error) {
 	isOfRun := s.vars.Step.ID == "" && s.run.outer == nil
 	if len(hidden) == 0 || isOfRun {
@@ -149,8 +149,7 @@ func (s *scope) RandomSeed() uint64 {
 	return s.vars.RandomSeed()
 }
 
-// IsAbsent reports whether the name is that of a step that was skipped: its members may
-// be given a default.
+// IsAbsent reports whether the name belongs to a step that was skipped: its members may be given a default.
 func (s *scope) IsAbsent(name string) bool {
 	step, ok := s.run.flow.Step(name)
 	if !ok || s.run.states == nil {
@@ -245,8 +244,8 @@ func (s *scope) resolveVariables(ctx context.Context) error {
 	return nil
 }
 
-// sameResolver compares resolvers; those of a type that cannot be compared, a
-// function for one, are never the same.
+// sameResolver compares resolvers; resolvers of a type that cannot be compared, for example functions, are never
+// the same.
 func sameResolver(a, b plugins.Resolver) (same bool) {
 	defer func() { _ = recover() }()
 	return a == b
@@ -261,7 +260,7 @@ func resolverError(err error, names []string) error {
 	return calls.Errorf(kind, "resolving the variables %v: %w", names, err).WithHint("%s", calls.HintOf(err))
 }
 
-// pluginState returns what a resolver may know.
+// pluginState returns the data for a resolver.
 func (s *scope) pluginState(ctx context.Context) (plugins.State, error) {
 	inputs := make(map[string]json.RawMessage, s.vars.Inputs.Map().Len())
 	for k, v := range s.vars.Inputs.Map().All() {

@@ -41,7 +41,7 @@ steps:
     with: {prompt: Go, max_result_bytes: 256, tools: {http: [{name: look, with: {url: "http://example.com/", headers: {X-Key: "{{ secrets.KEY }}"}}}]}}
   - {id: told, call: chat, with: {user: "{{ failed.error.message }}"}}
 `
-	for status, limit := range map[int]int{500: 200, 200: 256} { // http cuts what an error says, agent what a tool gives
+	for status, limit := range map[int]int{500: 200, 200: 256} { // http cuts texts of errors, agent results of tools
 		for offset := limit - len(cutKey) - 3; offset <= limit; offset++ {
 			text := strings.Repeat("w", offset) + cutKey + strings.Repeat(" tail", 40)
 			use := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "look", Arguments: "{}"}}}

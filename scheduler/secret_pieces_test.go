@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// A piece of a secret that is too short to be masked in what a call makes of it does not get to a
-// call; what can be masked, or was only decided by the secret, does.
+// A piece of a secret that is too short to be masked in a call's output is not passed to a call; values that can
+// be masked, or were only decided by the secret, are.
 func TestShortPiecesOfSecrets(t *testing.T) {
 	for text, refused := range map[string]bool{
 		"{{ secrets.KEY[4] }}":                              true,

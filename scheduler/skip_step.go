@@ -44,8 +44,9 @@ func (r *run) newSkippedEvent(reason string) *pendingEvent {
 	return n
 }
 
-// sureSteps tells which steps of a flow run, and fail the run where they fail, if none before them fails: no condition skips
-// them, and no list without items. A step is skipped where all those are that it needs.
+// sureSteps returns which steps of a flow are sure to run, and to fail the run if they fail, unless an earlier one
+// fails: no condition skips them, and no list without items. A step is skipped if all steps that it needs are
+// skipped.
 func sureSteps(f *flow.Flow) []bool {
 	skips := make([]func() bool, len(f.Steps)) // whether the step may be skipped
 	sure := make([]bool, len(f.Steps))

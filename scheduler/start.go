@@ -57,8 +57,8 @@ func (r *run) yieldEvents(yield func(*journal.Event, error) bool) {
 	}
 }
 
-// shutdown waits until the run is over, after it has cancelled what still runs,
-// and until the journal has all of it.
+// shutdown waits until the run is over, after it has cancelled the steps still running, and until the journal has
+// all events.
 func (r *run) shutdown() {
 	r.log.Detach()
 	r.stopSteps()
@@ -138,7 +138,7 @@ func (r *run) refusedError(err error) error {
 	return r.failureOf(err, flow.Position{})
 }
 
-// bareRun returns a run with what the executor has for it.
+// bareRun returns a run with the executor's data for it.
 func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 	env := e.Env
 	if env == nil {
@@ -166,7 +166,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 	return r
 }
 
-// newHeader returns what the journal keeps of a run that begins.
+// newHeader returns the journal's header for a run that begins.
 func (r *run) newHeader(inputs value.Value) *journal.RunHeader {
 	e := r.exec
 	return &journal.RunHeader{
@@ -175,8 +175,8 @@ func (r *run) newHeader(inputs value.Value) *journal.RunHeader {
 	}
 }
 
-// newLabels returns those of a new run. Secrets in them are masked: they come from a command line or a request, and are on record for
-// good.
+// newLabels returns the labels of a new run. Secrets in them are masked: labels come from a command line or a
+// request, and are recorded permanently.
 func (r *run) newLabels() map[string]string {
 	labels := maps.Clone(r.exec.Labels)
 	if user := r.exec.Owner.User; user != "" {
@@ -210,12 +210,12 @@ func (r *run) handleJournalError(err error) {
 	r.failLocked(f)
 }
 
-// Result is what is left of a run when all its events have been seen. [Collect] makes it for
-// its caller, to whom it belongs; it is only data.
+// Result is the outcome of a run after all its events. [Collect] makes it for its caller, to whom it belongs; it
+// is only data.
 type Result struct {
-	// Run is the run's id; "" where nothing was started.
+	// Run is the run's id; "" if nothing was started.
 	Run string
-	// Outputs are those of flow.finished, with secrets masked as in all events.
+	// Outputs are the outputs from flow.finished, with secrets masked as in all events.
 	Outputs value.Value
 	// Reply is the text that the flow's on_error made of a failure; "" without one.
 	Reply  string
@@ -223,7 +223,7 @@ type Result struct {
 	Events []*journal.Event
 }
 
-// Collect drains a run. The result holds what there was until the error.
+// Collect drains a run. The result covers the events until the error.
 func Collect(events iter.Seq2[*journal.Event, error]) (*Result, error) {
 	r := &Result{}
 	for ev, err := range events {

@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/internal/budget"
 )
 
-// fillIn fills in what the step may see and use.
+// fillIn fills in the step's variables and environment.
 func (t *task) fillIn() {
 	now, resolved := t.vars.Now, t.vars.Resolved
 	if t.mustDecide() {
@@ -62,7 +62,7 @@ func (p untilProvider) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, 
 	}
 }
 
-// interceptExec returns what the interceptor puts in the place of the call's work; nil: nothing.
+// interceptExec returns the interceptor's replacement for the call's work; nil for none.
 func (t *task) interceptExec(ctx context.Context, info *calls.Info, params, input value.Value) iter.Seq2[calls.Chunk, error] {
 	i := t.run.exec.Interceptor
 	if i == nil {
@@ -89,7 +89,7 @@ func (t *task) withAsker(ctx context.Context) context.Context {
 	return llm.WithAsker(ctx, llm.Asker{Step: t.path(), Part: t.run.part})
 }
 
-// RequestEnded notes what a request cost, and why it failed.
+// RequestEnded notes the cost of a request, and its error.
 func (t *task) RequestEnded(to *llm.Candidate, req *llm.Request, cost budget.Cost, failure error) {
 	t.requests.addCost(nameOf(to, req), cost, t.failureText(failure))
 }
@@ -102,10 +102,9 @@ func (t *task) failureText(err error) string {
 	return t.run.secrets.maskText(calls.MessageIn(err, t.vars.Language))
 }
 
-// Which model provider answers is decided here, for every call: the names of the step, else those
-// of its flow, else those of the step that runs the flow, else the default. [llm.Chain] asks them in
-// order, each through a [budget.Model] of its own, so that what one has cost before it failed counts
-// as well.
+// The model provider is chosen here, for every call: the step's names, else its flow's, else those of the step
+// that runs the flow, else the default. [llm.Chain] asks them in order, each through a [budget.Model] of its own,
+// so that the cost of a provider before its failure counts too.
 
 // runModels is who answers the steps of a run that name no provider.
 type runModels struct {
@@ -171,7 +170,7 @@ func (t *task) candidates() []llm.Candidate {
 	return found
 }
 
-// setModels sets t.env.LLM, and the counter of its tokens: that of the first provider.
+// setModels sets t.env.LLM, and the counter of its tokens: the first provider's.
 func (t *task) setModels() {
 	candidates := t.candidates()
 	t.env.Tokens = t.run.env.Tokens

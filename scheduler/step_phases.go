@@ -79,7 +79,7 @@ func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
 	}
 	output, err = t.collector.run(ctx, t.step.Def, t.params, &t.env)
 	if err != nil {
-		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
+		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, and is caught
 		return output, err
 	}
 	if t.step.Call == flow.CallSlot && t.around == nil {
@@ -122,8 +122,8 @@ func (t *task) showInput(input value.Value) {
 	}
 }
 
-// shownNames returns the names that the parameters mention and that nothing else has on
-// record, as events show them; nil where they mention none.
+// shownNames returns the names that the parameters mention and that nothing else has on record, as events show
+// them; nil if they mention none.
 func (t *task) shownNames() *value.Value {
 	if len(t.vars.Resolved) == 0 && !t.step.MentionsRun && !t.names.seeded {
 		return nil
@@ -142,8 +142,8 @@ func (t *task) shownNames() *value.Value {
 	return &shown
 }
 
-// checkMaskable returns an error where the parameters have a piece of a secret that could not be
-// masked in the messages and the output of the call.
+// checkMaskable returns an error if the parameters have a piece of a secret that could not be masked in the
+// messages and the output of the call.
 func (t *task) checkMaskable() error {
 	pointer, found := t.run.secrets.findUnmaskable(t.params, "")
 	if !found {
@@ -214,7 +214,7 @@ func (t *task) prepareParams(ctx context.Context) error {
 	return t.locateProblems(problems)
 }
 
-// locateProblems places what is wrong with the parameters where the flow has them.
+// locateProblems adds the places in the flow to problems of the parameters.
 func (t *task) locateProblems(problems schema.Problems) error {
 	err := calls.Errorf(calls.Invalid, "the parameters do not fit the call %s: %w", t.step.Call, problems)
 	pos := t.step.Pos

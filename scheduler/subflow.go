@@ -113,11 +113,11 @@ type subflowLoader struct {
 	log journal.RunLog
 
 	mu   sync.Mutex
-	text journal.FlowText // what the journal has; guarded by mu
+	text journal.FlowText // the texts in the journal; guarded by mu
 }
 
-// loadFlow loads a flow from the text that the journal has, else from its file, whose text
-// the journal then gets. queue is that of the step that runs it.
+// loadFlow loads a flow from its text in the journal, else from its file, whose text is then added to the journal.
+// queue is the queue of the step that runs it.
 func (l *subflowLoader) loadFlow(ctx context.Context, file, queue string) (*flow.Flow, error) {
 	loader := l.loader.ForSubFlow(queue)
 	if l.log == nil {

@@ -38,7 +38,7 @@ func (t *task) Once(ctx context.Context, name string, params value.Value, work c
 	})
 }
 
-// emitParams records what a pseudo-step is done with.
+// emitParams records the parameters of a pseudo-step.
 func (t *task) emitParams(params value.Value) {
 	n := newPendingEvent(journal.StepInput)
 	n.params, n.data.Masked = t.run.secrets.maskWithPointers(params)
@@ -62,11 +62,10 @@ func (t *task) runCallInside(ctx context.Context, def calls.Definition, params v
 // maxInside bounds how deep steps run calls inside calls.
 const maxInside = 16
 
-// runSubstep does something inside the step that has events, and an Env, of its own:
-// those of a pseudo-step STEP/NAME-N, where N counts what the attempt has done by
-// that name; no step of a sub-flow has a hyphen in its id. What an earlier attempt
-// or process finished with the same parameters is not done again, and what finishes
-// is safe before the step goes on. What waits has no end.
+// runSubstep does something inside the step that has events, and an Env, of its own: a pseudo-step STEP/NAME-N, in
+// which N counts the attempt's pseudo-steps of that name; no step of a sub-flow has a hyphen in its id. Work that
+// an earlier attempt or process finished with the same parameters is not repeated, and finished work is saved
+// before the step continues. Waiting work has no end event.
 func (t *task) runSubstep(name string, def calls.Definition, params value.Value, work func(in *task) (value.Value, error)) (value.Value, error) {
 	deep := 1
 	for around := t; around.around != nil; around = around.around {
@@ -132,8 +131,8 @@ func (t *task) runRecovered(work func(in *task) (value.Value, error)) (output va
 // isSurvived reports whether a pseudo-step has an output although it failed.
 func isSurvived(err error) bool { return errors.As(err, new(*calls.SurvivedError)) }
 
-// emitSubstepEnd records the end of a pseudo-step, and waits until it is safe. The error is
-// that of the work, unless its call survives it, or of the journal.
+// emitSubstepEnd records the end of a pseudo-step, and waits until it is safe. The error is the work's, unless its
+// call survives it, or the journal's.
 func (t *task) emitSubstepEnd(output value.Value, err error) error {
 	isFinished := err == nil || isSurvived(err)
 	if !isFinished && t.run.isHandingOver() {

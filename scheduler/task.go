@@ -17,12 +17,11 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// task is one step, or one item of it, being run. A worker takes an idle one for each job, and
-// gives it back when its outcome was handled; newSubstep makes those of pseudo-steps, which are
-// not used again. It is also what the call of the step reaches the engine by: [calls.Substeps],
-// [calls.Warner]. While the call runs, the task is that of the
-// goroutine which runs it: others may use what has a lock of its own, is atomic, or is said
-// to be guarded.
+// task is one step, or one item of it, being run. A worker takes an idle one for each job, and gives it back when
+// its outcome was handled; newSubstep makes the tasks of pseudo-steps, which are not reused. It is also the call's
+// interface to the engine: [calls.Substeps], [calls.Warner]. While the call runs, the task belongs to the
+// goroutine that runs it: other goroutines may only use fields that have their own lock, are atomic, or are marked
+// as guarded.
 type task struct {
 	run         *run
 	step        *flow.Step
@@ -39,7 +38,7 @@ type task struct {
 	upstream  upstream
 	collector outputCollector
 	meter     budget.Meter
-	held      budget.Holder // what it holds until its end
+	held      budget.Holder // the memory it holds until its end
 	requests  requests
 	names     scope
 	began     time.Time // by the stopwatch
@@ -55,8 +54,8 @@ type task struct {
 	around   *task
 	substeps substeps
 	filled   bool
-	// isShared: a flow or a piece of work inside this step knows the task, and what of it
-	// is left behind may do so for long.
+	// isShared means that a flow or a piece of work inside this step refers to the task; abandoned ones may do so for
+	// long.
 	isShared atomic.Bool
 	// suspended: a flow that the call runs waits for values.
 	suspended atomic.Bool
@@ -93,8 +92,8 @@ func (r *run) newTaskLocked(j order.Job) *task {
 	return t
 }
 
-// recycleLocked keeps a task whose outcome was handled for another job, unless something may
-// still hold on to it: what it ran inside itself, or a call that was left behind.
+// recycleLocked keeps a task whose outcome was handled for another job, unless something may still refer to it:
+// work that it ran inside itself, or an abandoned call.
 func (r *run) recycleLocked(t *task, status order.Status) {
 	if status == order.Finished && !t.leftBehind && !t.isShared.Load() {
 		*t = task{}
@@ -121,13 +120,13 @@ func (t *task) emitStartedLocked() {
 	}
 }
 
-// toUser: what a sub-flow says to the user reaches them if the step around it
-// talks to them too.
+// toUser reports whether the task's text is for the user: a sub-flow's text is only if the step around it talks to
+// the user too.
 func (t *task) toUser() bool {
 	return t.step.ToUser && (t.run.outer == nil || t.run.outer.toUser())
 }
 
-// scope returns what the step's templates see.
+// scope returns the scope of the step's templates.
 func (t *task) scope(ctx context.Context) *scope {
 	t.names.ctx = ctx
 	if t.names.params == nil {
@@ -188,7 +187,7 @@ func (t *task) suspendAll() {
 	}
 }
 
-// recordedState returns what earlier processes left of the task; nil where they did nothing.
+// recordedState returns the state of the task from earlier processes; nil if they did nothing.
 func (t *task) recordedState() *journal.StepState {
 	if t.run.earlier.state == nil {
 		return nil
@@ -196,7 +195,7 @@ func (t *task) recordedState() *journal.StepState {
 	return t.run.earlier.state.Step(t.path())
 }
 
-// addCosts puts into the event of a task's end what it cost, and what models were asked.
+// addCosts adds the cost and the prompts to models to the event of a task's end.
 func (t *task) addCosts(n *pendingEvent) {
 	n.setUsage(t.meter.Usage())
 	given := t
@@ -206,13 +205,13 @@ func (t *task) addCosts(n *pendingEvent) {
 	t.requests.addTo(n, partsMask{t.run.secrets, given.params})
 }
 
-// substeps is what goes on inside a task.
+// substeps has the pseudo-steps inside a task.
 type substeps struct {
 	mu sync.Mutex
 	// counts tells how often each name was used by this attempt.
 	counts map[string]int
-	// finished is what later attempts may use, by id; nil where there are none. The
-	// outermost task has it for all inside.
+	// finished has the results that later attempts may use, by id; nil if there are none. The outermost task has it
+	// for all inside.
 	finished map[string]substep
 }
 
@@ -233,8 +232,8 @@ func (p *substeps) nextNumber(name string) int {
 	return p.counts[name]
 }
 
-// startAttempt starts the count again for an attempt: after that of slot, where it has
-// filled the parameters before. keep reports that there may be further attempts.
+// startAttempt restarts the count for an attempt: after slot's number, if slot has filled the parameters before.
+// keep reports that there may be further attempts.
 func (p *substeps) startAttempt(filled, keep bool) {
 	p.mu.Lock()
 	p.counts = nil
@@ -247,8 +246,7 @@ func (p *substeps) startAttempt(filled, keep bool) {
 	}
 }
 
-// keepFinished keeps what has finished for later attempts, and reports whether there may be
-// one.
+// keepFinished keeps a finished result for later attempts, and reports whether there may be one.
 func (p *substeps) keepFinished(id string, one substep) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// A run that stops at a step runs only what comes before it, so that what is on record then does not
-// depend on how fast steps side by side are. The step itself is set aside when it asks its model, as one is
-// that waits for values: all items of a list, and all in sub-flows that the path means, come that far.
+// A run that stops at a step runs only the steps before it, so that its record does not depend on the speed of
+// parallel steps. The step itself is set aside when it asks its model, like a step that waits for values: all
+// items of a list, and all matching steps in sub-flows, come that far.
 
 // ErrUntil is the cause of a run's end at [StepExecutor] Until.
 var ErrUntil error = calls.Errorf(calls.Canceled, "the run stopped where it was told to").
@@ -22,7 +22,7 @@ var ErrUntil error = calls.Errorf(calls.Canceled, "the run stopped where it was 
 // errAtUntil is the error of the step at which the run stops.
 var errAtUntil error = calls.Errorf(calls.Canceled, "the run stops here, before the model is asked")
 
-// stopPoint is where one flow of a run stops.
+// stopPoint is the place at which one flow of a run stops.
 type stopPoint struct {
 	step int
 	item int // -1: each
@@ -30,8 +30,8 @@ type stopPoint struct {
 	before map[int]bool
 }
 
-// findStopPoint finds the step of a flow at which a run that stops at until does so, or in which it does; prefix stands
-// before the ids of its steps. It returns nil where until leads elsewhere.
+// findStopPoint finds the step of a flow at which a run that stops at until does so, or in which it does; prefix
+// precedes the ids of its steps. It returns nil if until leads elsewhere.
 func findStopPoint(until, prefix string, f *flow.Flow) (*stopPoint, error) {
 	if until == "" {
 		return nil, nil
@@ -74,10 +74,10 @@ func meansSegment(wanted, segment string) bool {
 	return isItem && wanted == id
 }
 
-// substepNumber ends the names of what a call runs inside its step.
+// substepNumber matches the end of the names of parts that a call runs inside its step.
 var substepNumber = regexp.MustCompile(`-\d+$`)
 
-// isUntil reports whether a run that stops at until does so at the step of this path, or at what that runs inside.
+// isUntil reports whether a run that stops at until does so at the step of this path, or at a part inside it.
 func isUntil(until, path string) bool {
 	wanted, segments := strings.Split(until, "/"), strings.Split(path, "/")
 	if len(segments) < len(wanted) {

@@ -177,7 +177,7 @@ func TestUntilAnUnknownStep(t *testing.T) {
 	}
 }
 
-// interceptor answers for calls by their paths, and lists what it was asked.
+// interceptor answers for calls by their paths, and lists the calls.
 type interceptor struct {
 	answers map[string][]calls.Chunk
 	errs    map[string][]error
@@ -237,7 +237,7 @@ func TestInterceptor(t *testing.T) {
 	}
 }
 
-// What stands in for a call must fit the output of the call.
+// A replacement for a call's work must fit the output of the call.
 func TestInterceptorOutputIsChecked(t *testing.T) {
 	i := &interceptor{answers: map[string][]calls.Chunk{"answer": {{Data: new(value.OfMap(value.Pairs("text", 1)))}}}}
 	options := append(until("", "aside"), schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Interceptor = i }))

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/internal/order"
 )
 
-// upstream is what a step's finished ancestors left; of step -1, what all steps left.
+// upstream has the results of a step's finished ancestors; for step -1, of all steps.
 type upstream struct {
 	run  *run
 	step int
@@ -47,7 +47,7 @@ func (p upstream) Summary() string {
 	return ""
 }
 
-// Facts returns those of the newest upstream facts step, else the input facts.
+// Facts returns the facts of the newest upstream facts step, else the input facts.
 func (p upstream) Facts() []string {
 	output, ok := p.newestOutput("facts")
 	if !ok {

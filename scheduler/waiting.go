@@ -15,16 +15,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Waiting ends the events of a run that waits for values, after flow.waiting. It
-// is no failure: [StepExecutor.Resume] goes on with the run once it has answers.
-// The engine makes it at the end of the run; it does not change afterwards.
+// Waiting ends the events of a run that waits for values, after flow.waiting. It is not a failure:
+// [StepExecutor.Resume] continues the run once it has answers. The engine makes it at the end of the run; it does
+// not change afterwards.
 type Waiting struct {
 	Run string
 	// For are the steps and items that wait, in the order in which they came to it.
 	For []journal.WaitingFor
 }
 
-// Error lists the steps and what each waits for.
+// Error lists the steps and the values that each waits for.
 func (w *Waiting) Error() string { return w.In("en") }
 
 // In lists them in a language.
@@ -39,15 +39,13 @@ func (w *Waiting) In(language string) string {
 // Answer is a value for a step that waits. The caller makes it, or [ParseAnswer] from text;
 // it is only data.
 type Answer struct {
-	// Step is what [WaitingFor] has: step, step[3], outer/inner. "" is the one that
-	// waits.
+	// Step is a step as in [WaitingFor]: step, step[3], outer/inner. "" is the only waiting one.
 	Step string
 	// Pointer is one that the step waits for, or below one, or of an optional field.
 	Pointer string
 	Value   value.Value
-	// Message is what the user wrote, instead of a value: it is read as the value of Pointer, or of the first
-	// place that the step waits for, where it is one ("7", "yes"); else the call of the step reads it
-	// ("It is A-1042").
+	// Message is the user's text, instead of a value: it is read as the value of Pointer, or of the first place that
+	// the step waits for, if it is one ("7", "yes"); else the call of the step reads it ("It is A-1042").
 	Message string
 	// InField is set for a Message typed into a field of a form, which names its place: any text that fits is the value, but for
 	// a question and a refusal.
@@ -95,7 +93,7 @@ func (a Answer) findPlace(waiting []journal.WaitingFor) (*journal.WaitingFor, *s
 	return w, s, err
 }
 
-// placeBeside is place for what the step does not wait for, but may be told.
+// placeBeside is place for a value that the step does not wait for, but accepts.
 func (a Answer) placeBeside(w *journal.WaitingFor) (*journal.WaitingFor, *schema.Schema, error) {
 	if w.Whole.Map().Len() > 0 && a.Pointer != "" {
 		s, err := schema.Parse(w.Whole)
@@ -120,8 +118,8 @@ func (a Answer) placeBeside(w *journal.WaitingFor) (*journal.WaitingFor, *schema
 	return nil, nil, e.WithHint("it waits for %s", strings.Join(w.Pointers(), ", "))
 }
 
-// ownType returns the schema of the answer's place in a document with types that only
-// slot knows. Where the place has such a type, slot will look at what was typed.
+// ownType returns the schema of the answer's place in a document with types that only slot knows. If the place has
+// such a type, slot will read the typed text.
 func (a Answer) ownType(whole value.Value) (*schema.Schema, error) {
 	if property, ok := whole.At(strings.ReplaceAll(a.Pointer, "/", "/properties/")); ok {
 		if s, err := schema.Parse(schema.Within(definitions(whole), property)); err == nil {
@@ -202,7 +200,7 @@ func (w *waitingSteps) inOrder() []journal.WaitingFor {
 	return list
 }
 
-// InFileOrder returns what waits sorted by its place in the flow, items by their index.
+// InFileOrder returns the waiting steps in the order of the flow, items by their index.
 func InFileOrder(f *flow.Flow, waiting []journal.WaitingFor) []journal.WaitingFor {
 	sorted := slices.Clone(waiting)
 	slices.SortStableFunc(sorted, func(a, b journal.WaitingFor) int {

@@ -79,7 +79,7 @@ steps:
 		t.Fatal(err)
 	}
 
-	r = r.Resume(scheduler.Resumption{}, "/x=7", "/y=2") // x again is no news
+	r = r.Resume(scheduler.Resumption{}, "/x=7", "/y=2") // the same x again changes nothing
 	if last := r.State().Waiting; len(last) != 1 || strings.Join(last[0].Pointers(), " ") != "/note" {
 		t.Errorf("waits for %v, %v\n%s", last, r.Err, r.Log())
 	}
@@ -138,8 +138,8 @@ func (silent) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Text: "{}"}, nil) }
 }
 
-// TestWhyMissing: what a model that answered did not find says so, after an answer to another
-// value too; one that a model was not asked for does not.
+// TestWhyMissing: a value that an answering model did not find says so, even after an answer to another value; one
+// that no model was asked for does not.
 func TestWhyMissing(t *testing.T) {
 	why := func(r *schedulertest.Result) string {
 		t.Helper()

@@ -78,7 +78,7 @@ func TestParseAnswer(t *testing.T) {
 		{"/zip=1234", one, "", `"1234" does not match the pattern`},
 		{"/zip=12345", one, `a /zip "12345"`, ""},
 		{"/flag=1", one, "", "want boolean, got integer"},
-		{"/day=tomorrow", one, `a /day "tomorrow"`, ""}, // slot knows what it means
+		{"/day=tomorrow", one, `a /day "tomorrow"`, ""}, // slot understands it
 		{"/at=tomorrow", one, `a /at "tomorrow"`, ""},
 	} {
 		a, err := scheduler.ParseAnswer(test.text, test.waiting)
@@ -145,7 +145,7 @@ steps:
         additionalProperties: false
 `
 
-// What a step does not wait for can be told as well, as far as its schema goes.
+// Values that a step does not wait for can be given too, if its schema has them.
 func TestAnswersBeside(t *testing.T) {
 	for dayType, wrong := range map[string][]string{
 		"string": {"/day=x|", "/more/k=x|want integer", "/mare=5|does not wait for", "/unit=inch|", "/more={}|"},
@@ -196,7 +196,7 @@ func TestAnswersOverlap(t *testing.T) {
 	}
 }
 
-// What a step waits for that an edited flow changes is not known before it ran.
+// The values that a step changed by an edited flow will wait for are not known before it ran.
 func TestAnswersToEdited(t *testing.T) {
 	flow := fmt.Sprintf(optionalFlow, "string")
 	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), journaled(t))

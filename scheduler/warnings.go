@@ -20,7 +20,7 @@ const (
 	maxWarnedPaths = 300
 )
 
-// Warn makes an event of a warning. Its source is a place in the flow where the call names none.
+// Warn makes an event of a warning. Its source is a place in the flow if the call names none.
 func (t *task) Warn(warning calls.Warning) {
 	count := t.warned.Add(1)
 	if count > maxWarnings {
@@ -36,18 +36,18 @@ func (t *task) Warn(warning calls.Warning) {
 	t.emit(n)
 }
 
-// forgetWarnings begins an attempt: what an earlier one has warned of does not count.
+// forgetWarnings begins an attempt: an earlier one's warnings do not count.
 func (t *task) forgetWarnings() {
 	t.warned.Store(0)
 	t.run.warned.remove(t.path())
 }
 
-// ErrStrict is the reason for which a run failed that has done all its steps. Going on with it cannot help: what
-// has finished does not run again.
+// ErrStrict is the failure of a strict run that has done all its steps. Resuming it cannot help: finished steps do
+// not run again.
 var ErrStrict = wording.Errorf("the run is strict")
 
-// strictFailure returns why a strict run fails that has done all its steps; nil where none
-// has given a warning or failed, or the run is not strict.
+// strictFailure returns why a strict run fails that has done all its steps; nil if none has given a warning or
+// failed, or the run is not strict.
 func (r *run) strictFailure() *Failure {
 	if !r.exec.Strict || r.outer != nil {
 		return nil
@@ -64,8 +64,8 @@ func (r *run) strictFailure() *Failure {
 	return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
 }
 
-// placeOf returns the place in the flow of a parameter, by its JSON pointer; "" is the
-// step. What a step runs inside itself has parameters that no flow has.
+// placeOf returns the place in the flow of a parameter, by its JSON pointer; "" is the step. Parts that a step
+// runs inside itself have parameters that no flow contains.
 func (t *task) placeOf(pointer string) string {
 	if pointer != "" && t.around == nil && t.step.With != nil {
 		return t.run.placeText(t.step.With.PosAt(pointer))

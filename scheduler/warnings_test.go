@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// warnings are those of a run's events, one a line.
+// warnings returns the warnings of a run's events, one a line.
 func warnings(r *schedulertest.Result) (lines string) {
 	for _, e := range r.Events {
 		if e.Type == journal.StepWarning {
@@ -22,8 +22,8 @@ func warnings(r *schedulertest.Result) (lines string) {
 	return lines
 }
 
-// A warning of a call is an event at once, with its place in the flow or what the call
-// names; secrets in it are masked.
+// A warning of a call is an event at once, with its place in the flow or the source that the call names; secrets
+// in it are masked.
 func TestWarnings(t *testing.T) {
 	warn := schedulertest.Do("warn", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
 		secret, _ := params.Get("key")
@@ -59,7 +59,7 @@ a/piece-1 inside inside flow.yaml:2:5
 	}
 }
 
-// What a failed attempt warned of is not counted twice, and there is an end to it.
+// A failed attempt's warnings are not counted twice, and their number is limited.
 func TestWarningsOfAttempts(t *testing.T) {
 	attempts := 0
 	warn := schedulertest.Do("warn", func(_ context.Context, env *calls.Env, _ value.Value) (any, error) {
@@ -82,8 +82,7 @@ func TestWarningsOfAttempts(t *testing.T) {
 	}
 }
 
-// A strict run fails at its end where a step has given a warning, though not for an
-// attempt that failed.
+// A strict run fails at its end if a step has given a warning, though not for an attempt that failed.
 func TestStrict(t *testing.T) {
 	attempts := 0
 	warn := schedulertest.Do("warn", func(_ context.Context, env *calls.Env, params value.Value) (any, error) {

@@ -165,7 +165,7 @@ func (r *run) isDraining() bool {
 	}
 }
 
-// handleOutcomeLocked records how a task ended and makes ready what waited for it.
+// handleOutcomeLocked records the end of a task and makes the steps ready that waited for it.
 func (r *run) handleOutcomeLocked(t *task, o outcome) {
 	if r.phase >= ending {
 		return // the run has left this step behind
@@ -229,11 +229,11 @@ func (r *run) completeStepLocked(step int, o outcome) {
 	}
 }
 
-// releaseLocked makes ready or skips what has waited for a step that is over.
+// releaseLocked makes ready or skips the steps that have waited for a step that is over.
 func (r *run) releaseLocked(step int) { r.applyLocked(r.order.Release(step)) }
 
-// afterSavedLocked calls then, with the lock, once the journal has all events so far;
-// the run does not end before. It reports false where the journal has them already.
+// afterSavedLocked calls then, with the lock, once the journal has all events so far; the run does not end before.
+// It reports false if the journal has them already.
 func (r *run) afterSavedLocked(then func()) (later bool) {
 	if !r.log.HasStore() || !r.log.AfterSaved(func(err error) { r.handleSaved(then, err) }) {
 		return false
@@ -242,7 +242,7 @@ func (r *run) afterSavedLocked(then func()) (later bool) {
 	return true
 }
 
-// handleSaved goes on with what afterSavedLocked has put off, unless the journal failed.
+// handleSaved runs the function that afterSavedLocked has put off, unless the journal failed.
 func (r *run) handleSaved(then func(), err error) {
 	r.lockToEmit()
 	defer r.mu.Unlock()
