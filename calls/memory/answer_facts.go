@@ -37,6 +37,8 @@ type verdicts struct {
 	order    []uint32
 	many     bool
 	isSingle bool
+	// updates orders memories that no fact judges; nil does not.
+	updates *facts.Updates
 	// ids are those of the memories that replaced others.
 	ids map[uint32]string
 }
@@ -49,7 +51,7 @@ func (q *Query) askFacts(ctx context.Context, index UserIndex) (*verdicts, error
 	}
 	question, ok := facts.ReadQuestion(q.Text, q.Now)
 	if !ok {
-		return nil, nil
+		return q.orderUpdates(), nil
 	}
 	ix := index.Index()
 	if len(ix.Speakers) == 1 && slices.Contains(question.Subjects, facts.Self) { // the user is the one who speaks
@@ -74,11 +76,46 @@ func (q *Query) askFacts(ctx context.Context, index UserIndex) (*verdicts, error
 	})
 	answer := question.Answer(list, aliases, q.Now)
 	if answer.IsEmpty() {
-		return nil, nil
+		return q.orderUpdates(), nil
 	}
 	v := newVerdicts(&answer)
 	v.isSingle = question.Mode != facts.All && !answer.Many
 	return v, v.loadNext(ctx, index)
+}
+
+// orderUpdates returns the verdicts for a question that facts do not answer: none, but later memories may come before
+// older ones. nil if the question does not ask for the present.
+func (q *Query) orderUpdates() *verdicts {
+	u := facts.ReadUpdates(q.Text, q.Now)
+	if u == nil {
+		return nil
+	}
+	return &verdicts{updates: u}
+}
+
+// preferUpdate puts the latest memory that updates the best one before it. It changes the order of the best and never
+// drops any.
+func (v *verdicts) preferUpdate(out []Scored) {
+	if v == nil || v.updates == nil || len(out) < 2 {
+		return
+	}
+	best, latest := &out[0], 0
+	for i := range out {
+		s := &out[i]
+		isLater := s.Memory.Timestamp.After(out[latest].Memory.Timestamp) && s.Memory.Timestamp.After(best.Memory.Timestamp)
+		isSame := s.Memory.Speaker() == best.Memory.Speaker() && s.Memory.Role() == best.Memory.Role()
+		if isLater && isSame && v.updates.Replaces(best.Memory.Content, s.Memory.Content) {
+			latest = i
+		}
+	}
+	if latest == 0 {
+		return
+	}
+	top := out[latest]
+	top.Relevance = best.Relevance
+	copy(out[1:latest+1], out[:latest])
+	out[0] = top
+	out[1].Relevance = max(0, roundRelevance(out[1].Relevance-answerStep/1000))
 }
 
 func newVerdicts(a *facts.Answer) *verdicts {

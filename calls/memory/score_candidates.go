@@ -50,6 +50,7 @@ func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, li
 		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b Scored) int { return a.compare(&b) })
+	answers.preferUpdate(out)
 	out = q.dropFarFromBest(out)
 	return out[:min(len(out), q.effectiveLimit())]
 }

@@ -18,6 +18,7 @@ const (
 	plainNumbers    = `\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple of`
 	howMany         = `(` + plainNumbers + `|a few|several)`
 	upTo            = ` ?(?:to|till|until|through|[-–]) ?`
+	fullYear        = `((?:19|20)\d\d)`
 	isoDay          = `(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})`
 	dayOfMonth      = `(\d{1,2})(?:st|nd|rd|th)?`
 	dayOfMonth2     = `\d{1,2}(?:st|nd|rd|th)?`
@@ -29,6 +30,8 @@ var englishExpressions = sync.OnceValue(func() []expression {
 		{words: compilePhrase(`(?:every|each) (?:` + englishHolidays + `|` + dayNames + `|` + monthNames + `|` + seasonNames + `)`)},
 		{words: compilePhrase(`(first|last) day of (?:` + monthNames + `\b\.?(?:,? (\d{4}))?|(\d{4})|(last|this|the) (month|year))`), period: englishEdgeDay},
 		{words: compilePhrase(`(beginning|start|middle|end) of (last|this|the) (month|year)`), period: englishPart},
+		{words: compilePhrase(`(?:the )?(beginning|start|middle|end) of ` + fullYear + `|(early|mid|late)[- ]` + fullYear), period: englishPartOfYear},
+		{words: apart{words: compilePhrase(`(?:from|between) ` + fullYear + `(?:` + upTo + `| and )` + fullYear), notBefore: notYearBefore}, period: yearsSpan},
 		{words: compilePhrase(`(?:last |this past |this |past )?` + englishHolidays + `(?:(?:,| of| in)? (?:(\d{4})|(last|this) year))?`), period: func(g []string, today time.Time) (Period, bool) {
 			return holidayPeriod(englishHoliday(g[1]), cmp.Or(parseDigits(g[2]), yearBeside(g[3], today)), today)
 		}},
@@ -243,7 +246,19 @@ func englishEdgeDay(g []string, today time.Time) (Period, bool) {
 }
 
 // partNames are the parts of a month or a year as Chinese names them.
-var partNames = map[string]string{"beginning": "初", "start": "初", "middle": "中", "end": "底"}
+var partNames = map[string]string{"beginning": "初", "start": "初", "early": "初", "middle": "中", "mid": "中", "end": "底", "late": "底"}
+
+// englishPartOfYear returns a part of a numbered year: early 2024, the end of 2024.
+func englishPartOfYear(g []string, today time.Time) (Period, bool) {
+	part := partNames[strings.ToLower(cmp.Or(g[1], g[3]))]
+	return partOfYear(parseDigits(cmp.Or(g[2], g[4])), part, today.Location()), true
+}
+
+// yearsSpan returns the time from one year to another: from 2021 to 2024.
+func yearsSpan(g []string, today time.Time) (Period, bool) {
+	first, last := yearPeriod(parseDigits(g[1]), today.Location()), yearPeriod(parseDigits(g[2]), today.Location())
+	return Period{first.Start, last.End, Year}, first.Start.Before(last.Start)
+}
 
 // englishPart returns a part of this or the last month or year.
 func englishPart(g []string, today time.Time) (Period, bool) {

@@ -14,6 +14,13 @@ func TestPeriods(t *testing.T) {
 	for text, want := range map[string]string{
 		"on 7 May 2023":                 "2023-05-07 +1d",
 		"between May 6 and May 8":       "2024-05-06 +3d",
+		"from 2021 to 2023":             "2021-01-01 +1095d",
+		"between 2021 and 2023":         "2021-01-01 +1095d",
+		"in early 2022":                 "2022-01-01 +59d",
+		"mid-2022":                      "2022-05-01 +123d",
+		"late 2022":                     "2022-11-01 +61d",
+		"at the end of 2022":            "2022-11-01 +61d",
+		"the beginning of 2022":         "2022-01-01 +59d",
 		"from 6 to 8 May 2023":          "2023-05-06 +3d",
 		"April 28 - May 2nd, 2023":      "2023-04-28 +5d",
 		"from 30 December to 2 January": "2023-12-30 +4d",

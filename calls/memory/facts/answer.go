@@ -104,7 +104,7 @@ func (q *Question) answerOf(attribute string, own []Fact, aliases []Alias, now t
 			rest = append(rest, f)
 		}
 	}
-	of = q.dropLesserTopics(of)
+	of = q.dropLesserTopics(attribute, of)
 	for i := range of { // of one timeline: the topics differ by words that the question does not have
 		if of[i].Attribute == attribute && len(q.Topic) > 0 && !isMany(attribute) {
 			of[i].Topic = strings.Join(q.Topic, topicSep)
@@ -146,6 +146,9 @@ func newerOf(line *Timeline, rest []Fact, now time.Time) (newest *Fact) {
 // isNearly reports whether an amount is one of the noun that is asked for: its clause has few other words.
 func (q *Question) isNearly(f *Fact) bool {
 	stems := strings.Split(f.Topic, topicSep)
+	if isHan([]rune(f.Topic + " ")[0]) {
+		return q.meets(f) && utf8.RuneCountInString(f.Topic) <= utf8.RuneCountInString(q.Topic[0])+2
+	}
 	return q.meets(f) && len(stems) <= len(q.Topic)+2
 }
 
@@ -188,12 +191,12 @@ func sharesCharacters(text, topic string) bool {
 }
 
 // dropLesserTopics drops the facts that have only a part of the topic unless others have all of it.
-func (q *Question) dropLesserTopics(of []Fact) []Fact {
+func (q *Question) dropLesserTopics(attribute string, of []Fact) []Fact {
 	if len(q.Topic) < 2 {
 		return of
 	}
 	full := slices.ContainsFunc(of, func(f Fact) bool {
-		return f.Attribute != LinkOf && f.Attribute != Ending && len(strings.Split(f.Topic, topicSep)) >= len(q.Topic)
+		return f.Attribute == attribute && len(strings.Split(f.Topic, topicSep)) >= len(q.Topic)
 	})
 	if full {
 		return of

@@ -23,10 +23,7 @@ func (e *extractor) readChinese(c *clause) {
 	case e.isUtterance && e.subject == "":
 		c.subject = e.speaker
 	}
-	found := e.applyRules(c)
-	if !found && c.tail == c.body {
-		found = e.readChineseName(c)
-	}
+	found := c.tail == c.body && e.readChineseName(c) || e.applyRules(c, false)
 	if !found {
 		e.readChineseEnding(c)
 		e.readAmount(c)
@@ -71,7 +68,7 @@ func (e *extractor) takeChineseRelation(c *clause, text string) bool {
 // verb follows it.
 func (c *clause) nameBefore(text string) int {
 	for _, n := range nameLengths(text) {
-		if c.table.sets["noname"][text[:n]] {
+		if c.table.sets["noname"][text[:n]] || c.table.find("badname", text[:n]) != nil {
 			continue
 		}
 		if m := c.table.find("verb", text[n:]); m != nil && m[0] == 0 {
@@ -114,11 +111,11 @@ func (e *extractor) readChineseName(c *clause) bool {
 	other.subject = strings.TrimSpace(rest[:n])
 	other.tail.Start += n
 	other.tail = e.strip(other.tail, c.table)
-	if !e.applyRules(&other) {
-		return false
+	found := e.applyRules(&other, true)
+	if found || c.table.find("surname", other.subject) != nil {
+		e.subject = other.subject // of the clauses that follow, too
 	}
-	e.subject = other.subject
-	return true
+	return found
 }
 
 // readChineseEnding reads that something stopped, such as 报纸退订了.

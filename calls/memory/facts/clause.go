@@ -108,7 +108,10 @@ func (s *source) splitClauses(of Span, t *table) (out []Span) {
 			continue
 		}
 		mark := strings.TrimSpace(text[m[0]:m[1]])
-		isWord := unicode.IsLetter(rune(mark[0])) || mark == ":"
+		isWord := unicode.IsLetter(rune(mark[0]))
+		if mark == ":" && t.find("nocolon", text[start:m[0]]) != nil {
+			continue
+		}
 		if t.spaced && isWord && !t.beginsClause(text[m[1]:], text[start:m[0]]) {
 			continue
 		}

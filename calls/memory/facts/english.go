@@ -11,7 +11,7 @@ func (e *extractor) readEnglish(c *clause) {
 	c.tail = c.body
 	e.readSubject(c)
 	e.readAuxiliaries(c)
-	if e.applyRules(c) {
+	if e.applyRules(c, false) {
 		return
 	}
 	e.readEnding(c)
@@ -202,7 +202,10 @@ func (e *extractor) readAmount(c *clause) {
 		subject = e.speaker
 	}
 	at := Span{c.body.Start + m[0], c.body.Start + m[1]}
-	stems := stemsOf(text[:m[0]] + " " + text[m[1]:])
+	stems := stemsOf(e.source.lower[e.sentence.Start:at.Start] + " " + e.source.lower[at.End:e.sentence.End])
+	if len(stems) > maxTopic {
+		stems = stemsOf(text[:m[0]] + " " + text[m[1]:])
+	}
 	if len(stems) == 0 || len(stems) > maxTopic {
 		return
 	}

@@ -23,6 +23,10 @@ func Extract(t *Text) Reading {
 		return Reading{}
 	}
 	e.isUtterance = e.isUtterance || isOther
+	saysI := english().find("first", e.source.lower) != nil || chinese().find("first", e.source.lower) != nil
+	if !e.isUtterance && !saysI {
+		return Reading{}
+	}
 	clauses := 0
 	for _, s := range e.source.splitSentences() {
 		if s.asks {
@@ -62,7 +66,8 @@ type extractor struct {
 	isUtterance bool
 	subject     string // that of the clause before, for clauses without one
 	named       string // the person that he or she means
-	noun        Span   // of which the clause before says that it is another now
+	sentence    Span
+	noun        Span // of which the clause before says that it is another now
 	out         Reading
 }
 
@@ -80,7 +85,7 @@ type clause struct {
 type auxiliaries struct{ copula, negated, past, perfect, future, ended bool }
 
 func (e *extractor) readSentence(s *sentence, language *table) {
-	e.subject, e.named, e.noun = "", "", Span{}
+	e.subject, e.named, e.noun, e.sentence = "", "", Span{}, s.span
 	text := e.source.lower
 	e.readFix(s.span, language)
 	for _, span := range s.clauses {
@@ -204,18 +209,17 @@ func (e *extractor) add(c *clause, f *Fact, at Span) bool {
 // setTimes sets when a fact began and ended, if its clause names a time. Times that are the value, as of a
 // meeting, are no such times.
 func (e *extractor) setTimes(f *Fact, c *clause) {
-	isTimed := f.Attribute == Noun || f.Attribute == Amount || valueType(f.Value) == numberType
-	text := e.source.raw[c.span.Start:c.span.End]
-	if isTimed || f.Kind == Correction {
+	if f.Attribute == Noun || f.Attribute == Amount || f.Kind == Correction {
 		return
 	}
+	text := e.source.raw[c.span.Start:f.ValueSpan.Start] + strings.Repeat(" ", len(f.Value)) + e.source.raw[f.ValueSpan.End:max(c.span.End, f.ValueSpan.End)]
 	periods, _ := date.FindPeriods(text, e.text.Time)
 	if len(periods) == 0 {
 		return
 	}
 	p := periods[0]
-	isFuture := p.Start.After(e.text.Time)
-	if isFuture {
+	isNear := p.Precision <= date.Relative && p.End.After(e.text.Time) // today, this morning
+	if p.Start.After(e.text.Time) || isNear {
 		return
 	}
 	isSpan := f.Kind != Change && p.Precision >= date.Month && c.table.find("span", foldASCII(text)) != nil
@@ -239,13 +243,14 @@ func (e *extractor) setTimes(f *Fact, c *clause) {
 	}
 }
 
-// applyRules tries the rules whose words the clause has. It reports whether one of them read a fact.
-func (e *extractor) applyRules(c *clause) (found bool) {
+// applyRules tries the rules whose words the clause has. It reports whether one of them read a fact. isNamed
+// leaves out those that read the whole clause, because its subject is a name.
+func (e *extractor) applyRules(c *clause, isNamed bool) (found bool) {
 	seen := map[string]bool{}
 	for _, n := range c.table.candidates(e.source.lower[c.body.Start:c.body.End]) {
 		r := c.table.rules[n]
 		isOther := r.copula && !c.aux.copula || r.negated != (c.aux.negated && !c.aux.ended) || !r.wholeClause && c.subject == ""
-		if seen[r.attribute] || isOther {
+		if seen[r.attribute] || isOther || isNamed && r.wholeClause {
 			continue
 		}
 		if r.attribute == Noun && !c.table.spaced && (c.aux.ended || c.table.find("ending", e.source.lower[c.body.Start:c.body.End]) != nil) {
@@ -254,6 +259,10 @@ func (e *extractor) applyRules(c *clause) (found bool) {
 		of := c.tail
 		if r.wholeClause {
 			of = c.body
+			isOwned := e.isUtterance || c.table.find("owned", e.source.lower[of.Start:of.End]) != nil
+			if !isOwned { // in a document, "the" may be anybody's
+				continue
+			}
 		}
 		if e.applyRule(c, r, of) {
 			seen[r.attribute], found = true, true
@@ -374,6 +383,9 @@ func (t *table) topicOf(noun string) string {
 			return same
 		}
 		return noun
+	}
+	if t.find("badnoun", noun) != nil {
+		return ""
 	}
 	stems := slices.DeleteFunc(t.stems(noun), func(s string) bool { return t.sets["adjective"][s] })
 	if len(stems) == 0 || len(stems) > 4 {

@@ -93,7 +93,7 @@ func (q *Question) readMode(text string, now time.Time, t *table) (rest string, 
 	periods, blanked := date.FindPeriods(text, now)
 	if len(periods) > 0 {
 		p := periods[0]
-		isPast := p.End.Before(now) || p.Start.Before(now.AddDate(0, 0, -1)) || t.find("did", lower) != nil
+		isPast := !p.End.After(now) || t.find("did", lower) != nil
 		if !isPast || p.Precision == date.Open && !p.Start.Before(now.AddDate(-50, 0, 0)) {
 			return blanked, p.Precision != date.Open
 		}
@@ -235,6 +235,7 @@ func questionStems(lower string, t *table) (out []string) {
 // matchAsk finds the attribute whose words a question has, with at most one other word that says something.
 func (q *Question) matchAsk(words []string, t *table) bool {
 	best, bestSize := "", 0
+	var left []string
 	for i := range t.asks {
 		a := &t.asks[i]
 		has := true
@@ -259,12 +260,16 @@ func (q *Question) matchAsk(words []string, t *table) bool {
 		}
 		if others <= 1 {
 			best, bestSize = a.attribute, len(bag)
+			left = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(bag, w) || t.sets["wh"][w] })
 		}
 	}
 	if best == "" {
 		return false
 	}
 	q.Attributes = []string{best}
+	if q.YesNo && isMany(best) && len(left) > 0 { // do I still have a Netflix subscription
+		q.Attributes, q.Topic = []string{best, Ending}, left
+	}
 	return true
 }
 

@@ -199,7 +199,29 @@ func (t *table) expand(pattern string) string {
 		}
 		return bound + "(?:" + strings.Join(words, "|") + ")" + bound
 	})
-	return strings.ReplaceAll(pattern, "'", "['’]")
+	return bothApostrophes(pattern)
+}
+
+// bothApostrophes makes a pattern match the typographic apostrophe as well.
+func bothApostrophes(pattern string) string {
+	var b strings.Builder
+	inClass := false
+	for i := range len(pattern) {
+		c := pattern[i]
+		isEscaped := i > 0 && pattern[i-1] == '\\'
+		if !isEscaped && (c == '[' || c == ']') {
+			inClass = c == '['
+		}
+		switch {
+		case c != '\'':
+			b.WriteByte(c)
+		case inClass:
+			b.WriteString("'’")
+		default:
+			b.WriteString("['’]")
+		}
+	}
+	return b.String()
 }
 
 // addRule adds a pattern of the present attribute.
