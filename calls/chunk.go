@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 )
 
 // Chunk is one piece of a call's output: text, or data. It is the CallOutputChunk of the
@@ -18,6 +19,9 @@ type Chunk struct {
 	Text string
 	// Secret are the bytes of Text that came from secrets; nil if the call does not know of any.
 	Secret []value.ByteRange
+	// Spans tell where the bytes of Text come from, if the call has rendered it from a template: the bytes of the template,
+	// and values that are named by their parameters, for example values with the pointer /city. nil: the call does not tell.
+	Spans []span.Span
 	// Data is an object.
 	Data *value.Value
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 )
 
 // Origin is the source of a stretch of a piece: a parameter, a file, or something with a name of its own.
@@ -55,6 +56,8 @@ const (
 // Record is the record of a step that ran a call.
 type Record struct {
 	Params, Input, Output value.Value
+	// Spans are those of the text of the output that the call has told with its [Chunk]; nil: it has told none.
+	Spans []span.Span
 	// Seen returns the question, the conversation and the finished steps that the step saw. nil: that is not
 	// known.
 	Seen func() *Vars

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -35,6 +36,9 @@ type outputCollector struct {
 	text strings.Builder
 	// secret are the bytes of text that the call knows to be secret.
 	secret []value.ByteRange
+	// spans are those of text, if the call knows them of all of it; traced is the output with them.
+	spans  []span.Span
+	traced tracedValue
 	data   *value.Value
 	some   bool // there was text, be it empty
 	err    error
@@ -85,6 +89,7 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 	if f.secrets != nil {
 		output = f.secrets.set.Mark(output)
 	}
+	f.traceText(output)
 	if problems := def.Info.Output.Check(output); problems != nil {
 		return value.Value{}, calls.Errorf(calls.Internal, "the output of the call %s does not fit its own schema: %w", f.call, problems)
 	}
@@ -163,6 +168,7 @@ func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 	case c.Data == nil:
 		f.some = true
 		f.err = f.holdText(c)
+		f.addSpans(c)
 		shown := f.addText(c)
 		if f.sink != nil {
 			f.emitDeltas(f.mask.addPiece(shown))
@@ -176,6 +182,28 @@ func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 		f.data = c.Data
 	}
 	return f.err == nil
+}
+
+// addSpans adds where the text of a chunk comes from. Nothing is kept of a text of which a call tells that only in part.
+func (f *outputCollector) addSpans(c calls.Chunk) {
+	start, end := f.text.Len(), 0
+	if last := len(f.spans) - 1; last >= 0 {
+		end = f.spans[last].End
+	}
+	if end != start || len(c.Spans) == 0 {
+		return
+	}
+	for _, s := range c.Spans {
+		s.Start, s.End = s.Start+start, s.End+start
+		f.spans = append(f.spans, s)
+	}
+}
+
+// traceText notes where the text of the output comes from, if the call has told it.
+func (f *outputCollector) traceText(output value.Value) {
+	if last := len(f.spans) - 1; f.data == nil && last >= 0 && f.spans[last].End == f.text.Len() {
+		f.traced = tracedValue{value: output, members: []span.Member{{Pointer: "/text", Spans: f.spans}}}
+	}
 }
 
 // holdText counts the text of a chunk for the bounds of the run.

@@ -119,6 +119,7 @@ func (t *task) childOutputs(child *ChildRun, end *ChildEnd) (value.Value, error)
 			return value.Value{}, calls.Errorf(calls.Invalid, "the output %s of %s holds a secret, and the flow is a run of its own on the queue %s", s.MaskedOutputs[0], child.Flow.Name, child.Queue).
 				WithHint("let the steps that need it take it from secrets.NAME")
 		}
+		t.flowSpans = s.OutputSpans
 		return s.Outputs, nil
 	case journal.RunWaiting:
 		spent := end.Spent

@@ -36,17 +36,18 @@ func (t *task) fillParams(ctx context.Context) error {
 	whole := overlaySchema(info.DescribeIn(language, wanted.Doc()), t.step.OverrideInput)
 	filling := value.Pairs("data", t.params, "current_schema", describeSchema(whole, info.Summary.In(language)))
 	t.addGuesses(ctx, filling, "")
-	params, err := t.withAnswers(def, value.OfMap(filling))
+	given := value.OfMap(filling)
+	params, err := t.withAnswers(def, given)
 	if err != nil {
 		return err
 	}
-	output, err := t.runCallInside(ctx, def, params)
+	output, err := t.runTracedInside(ctx, def, params, t.traced.below("/data", given))
 	if err != nil {
 		return err
 	}
-	given := t.params
+	unfilled := t.params
 	t.params, _ = output.Get("slot_data")
-	if err := t.checkFilled(given); err != nil {
+	if err := t.checkFilled(unfilled); err != nil {
 		return err
 	}
 	return t.checkRemaining(output)

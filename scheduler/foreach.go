@@ -14,11 +14,12 @@ import (
 // fanOut evaluates the list of items.
 func (t *task) fanOut(ctx context.Context) outcome {
 	s := t.scope(ctx)
-	list, known := t.recordedItems()
+	traced, known := t.recordedItems()
 	var err error
 	if !known {
-		list, err = t.run.secrets.render(ctx, t.step.ForEach, s)
+		traced, err = t.run.secrets.renderTraced(ctx, t.step.ForEach, s)
 	}
+	list := traced.value
 	if err == nil && list.Kind() != value.List {
 		err = &flow.LocatedError{Pos: t.step.ForEach.Pos, Err: calls.Errorf(calls.Invalid, "for_each wants a list, got %s", list.Kind())}
 	}
@@ -35,7 +36,7 @@ func (t *task) fanOut(ctx context.Context) outcome {
 	}
 	n := newPendingEvent(journal.StepInput)
 	n.input, n.data.Masked = t.run.secrets.maskWithPointers(list)
-	n.data.Input = &n.input
+	n.data.Input, n.data.Spans = &n.input, t.run.secrets.recordSpans(traced, list, s)
 	t.emit(n)
 	e := &fanOut{
 		items: items, resolved: t.vars.Resolved, began: t.began,
@@ -46,12 +47,12 @@ func (t *task) fanOut(ctx context.Context) outcome {
 }
 
 // recordedItems returns the list that an earlier process had begun with.
-func (t *task) recordedItems() (list value.Value, ok bool) {
+func (t *task) recordedItems() (list tracedValue, ok bool) {
 	was := t.recordedState()
 	if was == nil || len(was.MaskedParams) > 0 {
-		return value.Value{}, false
+		return tracedValue{}, false
 	}
-	return was.Input, was.Input.Kind() == value.List
+	return recordedSpans(was.Input, was.Spans), was.Input.Kind() == value.List
 }
 
 // restoreItems restores the items that earlier processes finished, and returns which these are; nil: none.

@@ -28,6 +28,7 @@ type outcome struct {
 func (t *task) finishedOutcome(output value.Value) outcome {
 	n := t.events.finished.ofType(journal.StepFinished)
 	n.setOutput(t.run.secrets.maskOutput(output, t.params))
+	n.data.Spans = t.outputSpans(output)
 	t.addCosts(n)
 	return outcome{status: order.Finished, event: n, input: t.input, output: output}
 }

@@ -22,7 +22,7 @@ func (t *task) takeOverParams() (taken bool, err error) {
 	if was.Params.IsNull() || len(was.MaskedParams) > 0 {
 		return false, nil
 	}
-	t.params = was.Params
+	t.params, t.traced = was.Params, recordedSpans(was.Params, was.Spans)
 	if t.step.EnableFilling {
 		t.filled = true
 		t.substeps.nextNumber(flow.CallSlot)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/internal/eventlog"
@@ -128,6 +129,7 @@ type result struct {
 	suspended bool
 	waiting   *Waiting
 	outputs   value.Value
+	spans     span.Record // of the outputs
 }
 
 // state is a run's data about a step, besides its place in the order.

@@ -160,7 +160,7 @@ func (r *run) newLastEvent() *pendingEvent {
 	if r.isChild {
 		n.data.Masked = masked
 	}
-	n.data.Outputs = &n.params
+	n.data.Outputs, n.data.Spans = &n.params, end.spans
 	return n
 }
 
@@ -195,11 +195,13 @@ func (r *run) renderOutputs() (outputs value.Value, failure *Failure) {
 		}
 		return value.OfMap(m), nil
 	}
-	outputs, err := r.renderSafely(p, r.newScope(r.life.ctx, p))
+	names := r.newScope(r.life.ctx, p)
+	traced, err := r.renderSafely(p, names)
 	if err != nil {
 		return value.Value{}, r.failureOf(err, p.Pos)
 	}
-	return outputs, nil
+	r.result.spans = r.secrets.recordSpans(traced, traced.value, names)
+	return traced.value, nil
 }
 
 // renderReply returns the flow's on_error text for the user about the failure; "" if the flow has none.
@@ -212,16 +214,16 @@ func (r *run) renderReply() string {
 	defer cancel()
 	s := r.newScope(ctx, p)
 	s.failure = r.result.failure
-	v, err := r.renderSafely(p, s)
+	reply, err := r.renderSafely(p, s)
 	if err != nil {
 		r.env.Log.Warn("the reply of on_error cannot be rendered", "run", r.vars.Run.ID, "error", r.secrets.maskText(err.Error()))
 		return ""
 	}
-	return r.secrets.maskText(prompt.Text(v))
+	return r.secrets.maskText(prompt.Text(reply.value))
 }
 
 // renderSafely makes an error of a panic in a resolver.
-func (r *run) renderSafely(p *flow.Param, s *scope) (v value.Value, err error) {
+func (r *run) renderSafely(p *flow.Param, s *scope) (v tracedValue, err error) {
 	defer r.recoverPanic(&err, "rendering "+p.Pos.String())
-	return r.secrets.render(s.ctx, p, s)
+	return r.secrets.renderTraced(s.ctx, p, s)
 }

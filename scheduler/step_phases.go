@@ -109,6 +109,7 @@ func (t *task) showInput(input value.Value) {
 		n.params, n.data.Masked = r.secrets.maskWithPointers(t.params)
 		n.input = r.secrets.maskValue(input)
 		n.data.Params, n.data.Input, n.data.Names = &n.params, &n.input, t.shownNames()
+		n.data.Spans = r.secrets.recordSpans(t.traced, t.params, &t.names)
 	}
 	r.lockWithRoom()
 	defer r.mu.Unlock()
@@ -173,7 +174,8 @@ func (t *task) prepareParams(ctx context.Context) error {
 	t.params = static
 	if !isStatic {
 		var err error
-		t.params, err = t.run.secrets.render(ctx, t.step.With, t.scope(ctx))
+		t.traced, err = t.run.secrets.renderTraced(ctx, t.step.With, t.scope(ctx))
+		t.params = t.traced.value
 		if err == nil {
 			err = t.checkMaskable()
 		}

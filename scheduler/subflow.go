@@ -52,6 +52,7 @@ func (t *task) RunFlow(ctx context.Context, path string, inputs value.Value) (va
 		t.suspendAll()
 		return value.Value{}, calls.Errorf(calls.Missing, "running the flow %s: %w", path, calls.ErrWaiting)
 	}
+	t.flowSpans = sub.result.spans
 	return sub.result.outputs, nil
 }
 

@@ -48,12 +48,18 @@ func (t *task) emitParams(params value.Value) {
 
 // runCallInside runs a call inside the step, as a pseudo-step.
 func (t *task) runCallInside(ctx context.Context, def calls.Definition, params value.Value) (output value.Value, err error) {
+	return t.runTracedInside(ctx, def, params, tracedValue{})
+}
+
+// runTracedInside is runCallInside for parameters of which it is known where their texts come from.
+func (t *task) runTracedInside(ctx context.Context, def calls.Definition, params value.Value, traced tracedValue) (output value.Value, err error) {
 	ctx, providers := calls.TakeProviders(ctx)
 	return t.runSubstep(def.Info.Name, def, params, func(in *task) (value.Value, error) {
 		if len(providers) > 0 {
 			in.step.LLM = providers // the step of a pseudo-step is its own
 			in.setModels()
 		}
+		in.traced, in.names = traced, t.names
 		in.collector = outputCollector{sink: in, secrets: in.run.secrets, held: &in.held}
 		return in.collector.run(in.withAsker(ctx), def, params, &in.env)
 	})
@@ -142,6 +148,7 @@ func (t *task) emitSubstepEnd(output value.Value, err error) error {
 	if isFinished {
 		n.event.Type = journal.StepFinished
 		n.setOutput(t.run.secrets.maskOutput(output, t.params))
+		n.data.Spans = t.outputSpans(output)
 	}
 	if err != nil {
 		n.setError(&t.run.failureOf(err, t.step.Pos).Info)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/internal/order"
@@ -44,8 +45,11 @@ type task struct {
 	began     time.Time // by the stopwatch
 	events    *taskEvents
 
-	params     value.Value
-	prepared   bool // params are rendered and checked
+	params   value.Value
+	traced   tracedValue // params as they were rendered
+	prepared bool        // params are rendered and checked
+	// flowSpans tell of the outputs of the flow that the call flow has run.
+	flowSpans  span.Record
 	input      value.Value
 	shown      bool // step.input was emitted
 	leftBehind bool // guarded by run.mu

@@ -33,6 +33,7 @@ var layers = map[string][]string{
 	// The value type and its text forms.
 	"llm/value":         {},
 	"llm/value/wording": {},
+	"llm/value/span":    {},
 	"llm/value/jsonc":   {"llm/value"},
 	"llm/value/yaml":    {"llm/value", "llm/value/jsonc", "llm/value/wording"},
 	// The packages built on the roots.
@@ -42,7 +43,7 @@ var layers = map[string][]string{
 	"llm/prompt/internal/lettercase": {},
 	"llm/prompt/internal/strftime":   {},
 	"llm/prompt/internal/fault":      {"llm/value"},
-	"llm/prompt/internal/trace":      {"llm/value"},
+	"llm/prompt/internal/trace":      {"llm/value", "llm/value/span"},
 	"llm/prompt/internal/pyvalue":    {"llm/prompt/internal/fault", "llm/prompt/internal/lettercase", "llm/prompt/internal/trace", "llm/value"},
 	"llm/prompt/internal/pongo2tree": {}, // pongo2, and nothing of ours
 	"llm/prompt/internal/builtins":   {"llm/prompt/internal/fault", "llm/prompt/internal/lettercase", "llm/prompt/internal/pongo2tree", "llm/prompt/internal/pyvalue", "llm/prompt/internal/trace", "llm/value"},
@@ -69,7 +70,7 @@ var layers = map[string][]string{
 	"test/golden":           {},
 	"test/hostile":          {"plugins/proto"},
 	"calls/schema":          {"calls/internal/date", "llm/value", "llm/value/secret", "llm/value/wording"},
-	"calls":                 {"llm", "plugins", "calls/schema", "calls/internal/transcript", "llm/value", "llm/value/wording"},
+	"calls":                 {"llm", "plugins", "calls/schema", "calls/internal/transcript", "llm/value", "llm/value/span", "llm/value/wording"},
 	"calls/callstest":       {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// A call never imports another call. The shared parts are in calls/ask for calls with prompts of their own, in
 	// calls/internal/transcript for the window over a dialogue (their short-term memory), and in calls/internal/skill
@@ -84,14 +85,14 @@ var layers = map[string][]string{
 	"calls/context/...": {"calls", "calls/ask", "calls/internal/date", "calls/schema", "calls/internal/skill", "calls/internal/transcript", "calls/internal/userpath", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
 	// The engine knows no call, no provider, no store.
 	"scheduler":                        {"scheduler/flow", "scheduler/internal/...", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
-	"scheduler/internal/guess":         {"scheduler/flow", "llm/prompt", "llm/value"},
+	"scheduler/internal/guess":         {"scheduler/flow", "llm/prompt", "llm/value", "llm/value/span"},
 	"scheduler/internal/order":         {}, // a machine that decides: nothing of ours, no I/O
 	"scheduler/flow/graph":             {"scheduler/flow"},
 	"scheduler/flow/internal/yamltext": {"llm/value/yaml"},
 	"scheduler/flow":                   {"scheduler/flow/internal/...", "scheduler/trigger", "calls", "calls/schema", "llm/prompt", "llm/value/...", "plugins"},
 	"scheduler/trigger":                {"calls", "llm/value", "llm/value/charset"}, // it interprets cron expressions, signatures and bodies, and knows no flow
-	"scheduler/journal":                {"calls", "calls/schema", "llm", "llm/value", "llm/value/secret", "plugins"},
-	"scheduler/explain":                {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
+	"scheduler/journal":                {"calls", "calls/schema", "llm", "llm/value", "llm/value/secret", "llm/value/span", "plugins"},
+	"scheduler/explain":                {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret", "llm/value/span"},
 	// The test cases and results of scheduler test, as data.
 	"scheduler/flowtest":           {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/memory", "llm", "llm/replay", "llm/scripted", "llm/value/...", "plugins"},
 	"scheduler/flowtest/result":    {"scheduler/explain", "llm", "llm/value"},

@@ -204,13 +204,13 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			yield(calls.Chunk{}, err)
 			return
 		}
-		v, err := t.RenderValue(ctx, newNames(in.Values, in.Seed))
+		v, spans, err := t.RenderTraced(ctx, newNames(in.Values, in.Seed))
 		if err != nil {
 			yield(calls.Chunk{}, classifyError(err))
 			return
 		}
 		text, _ := v.Str()
-		yield(calls.Chunk{Text: text, Secret: v.SecretParts()}, nil)
+		yield(calls.Chunk{Text: text, Secret: v.SecretParts(), Spans: ofParams(spans)}, nil)
 	}
 }
 

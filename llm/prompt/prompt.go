@@ -80,6 +80,12 @@ func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	return e.code.Eval(ctx, scope)
 }
 
+// EvalTraced evaluates like [Expr.Eval] and returns where the texts and values in the result come from, in the order of
+// the result, for a record of them.
+func (e *Expr) EvalTraced(ctx context.Context, scope Scope) (value.Value, []Member, error) {
+	return e.code.EvalTraced(ctx, scope)
+}
+
 // Trace evaluates like [Expr.Eval] and returns where the texts and values in the
 // result come from, in the order of the result.
 func (e *Expr) Trace(ctx context.Context, scope Scope) (value.Value, []Member, error) {

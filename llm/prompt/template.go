@@ -66,6 +66,11 @@ func (t *Template) RenderValue(ctx context.Context, scope Scope) (value.Value, e
 	return t.code.RenderValue(ctx, scope)
 }
 
+// RenderTraced renders like [Template.RenderValue] and returns where every byte of the text comes from, for a record of it.
+func (t *Template) RenderTraced(ctx context.Context, scope Scope) (value.Value, []Span, error) {
+	return t.code.RenderTraced(ctx, scope)
+}
+
 // Trace renders like [Template.Render] and returns where every byte of the text
 // comes from. It takes about twice the time; Render pays nothing for it. The secrets of a
 // [SecretScope] are taken for masks in their place: what fails with a mask is a mask.

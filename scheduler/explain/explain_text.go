@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -61,7 +62,7 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 	if !isKnown || def.Origins == nil || isOwnName {
 		return made()
 	}
-	record := calls.Record{Params: at.got.Params, Input: at.got.Input, Output: at.got.Output, Seen: func() *calls.Vars { return x.seenBy(at) }}
+	record := calls.Record{Params: at.got.Params, Input: at.got.Input, Output: at.got.Output, Spans: textSpans(at.got), Seen: func() *calls.Vars { return x.seenBy(at) }}
 	origins := def.Origins(x.ctx, record, string(of)+pointer)
 	if origins == nil {
 		return made()
@@ -75,6 +76,15 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 		return withSource(pieces, sourceOfMaker(at.got))
 	}
 	return completed(pieces, sourceOfMaker(at.got))
+}
+
+// textSpans returns the spans of the text that the call of a step has put out; nil if the call has told none.
+func textSpans(got *journal.StepState) []span.Span {
+	members, err := got.OutputSpans.Members()
+	if err != nil || len(members) != 1 || members[0].Pointer != "/text" {
+		return nil
+	}
+	return members[0].Spans
 }
 
 // seenBy returns the question, the messages before it and the finished steps that a step saw.

@@ -25,30 +25,25 @@ type explainer struct {
 	counter     llm.Counter
 	seen        map[string]bool // steps whose left-out parts are listed
 	leftOut     []LeftOut
-	// What was found out before: parts by the step, scopes by the site, renderings by the
-	// parameter in its site.
-	parts  map[*journal.StepState]outputParts
-	scopes map[site]recordedScope
-	shared map[stepOfFrame]*sharedNames
-	traces map[tracedParam]*trace
-	known  map[explained]explanation
-	placer placer
+	// What was found out before: parts by the step, names by the site, the records of renderings.
+	parts    map[*journal.StepState]outputParts
+	scopes   map[site]recordedNames
+	shared   map[stepOfFrame]*sharedNames
+	recorded map[recordKey]*filledSpans
+	known    map[explained]explanation
+	placer   placer
 	// inside caches the step that siteInside makes for a call or flow that a tool ran, agents the step of its agent.
 	inside map[*journal.StepState]*flow.Step
 	agents map[*flow.Step]*flow.Step
-
-	hasSecrets bool // the flow mentions some
 }
 
 // newExplainer returns an explainer that has found out nothing yet.
 func newExplainer(ctx context.Context, f *flow.Flow, record *journal.RunState, counter llm.Counter, earlier []EarlierFlow) *explainer {
-	x := &explainer{
+	return &explainer{
 		ctx: ctx, flow: f, earlier: earlier, frames: map[frameKey]*frame{}, usedEarlier: map[*flow.Flow]bool{}, record: record, counter: counter, seen: map[string]bool{},
-		parts: map[*journal.StepState]outputParts{}, scopes: map[site]recordedScope{}, shared: map[stepOfFrame]*sharedNames{}, traces: map[tracedParam]*trace{},
+		parts: map[*journal.StepState]outputParts{}, scopes: map[site]recordedNames{}, shared: map[stepOfFrame]*sharedNames{}, recorded: map[recordKey]*filledSpans{},
 		known: map[explained]explanation{}, placer: placer{}, inside: map[*journal.StepState]*flow.Step{}, agents: map[*flow.Step]*flow.Step{},
 	}
-	x.hasSecrets = len(f.SecretNames()) > 0 || slices.ContainsFunc(earlier, func(e EarlierFlow) bool { return len(e.Flow.SecretNames()) > 0 })
-	return x
 }
 
 // explained is a text of a site that was explained: of its output, input or parameters, at a

@@ -10,7 +10,7 @@ import (
 )
 
 // scopeOf holds what the run recorded under the names of a site's templates.
-func (x *explainer) scopeOf(at site) recordedScope {
+func (x *explainer) scopeOf(at site) recordedNames {
 	if at.got != nil {
 		at.got = x.record.HostOf(at.got)
 	}
@@ -30,10 +30,7 @@ func (x *explainer) scopeOf(at site) recordedScope {
 		own.Set("item", v)
 		own.Set("index", value.OfInt(i))
 	}
-	recorded, _ := own.Get(journal.NameOfSeed)
-	digits, _ := recorded.Str()
-	seed, _ := strconv.ParseUint(digits, 10, 64)
-	scope := recordedScope{x.sharedNamesOf(at), own, x.hasSecrets, seed}
+	scope := recordedNames{x.sharedNamesOf(at), own}
 	x.scopes[at] = scope
 	return scope
 }
@@ -53,7 +50,6 @@ func (x *explainer) sharedNamesOf(at site) *sharedNames {
 	names.Set("question", question)
 	names.Set("conversation", value.OfList(x.record.Conversation.List()...))
 	names.Set("secrets", maskedSecrets(at))
-	skipped := map[string]bool{}
 	for _, s := range at.flow.Steps {
 		got := x.record.Step(at.prefix + s.ID)
 		if got == nil {
@@ -62,14 +58,13 @@ func (x *explainer) sharedNamesOf(at site) *sharedNames {
 		if got.State == journal.StepStatusFinished {
 			names.Set(s.ID, got.Output)
 		}
-		skipped[s.ID] = got.State == journal.StepStatusSkipped
 	}
 	for _, name := range []string{"summary", "facts"} {
 		if v, ok := x.upstreamValue(at, name); ok {
 			names.Set(name, v)
 		}
 	}
-	shared := &sharedNames{names, sync.OnceValue(func() value.Value { return x.historyOf(at) }), skipped}
+	shared := &sharedNames{names, sync.OnceValue(func() value.Value { return x.historyOf(at) })}
 	x.shared[key] = shared
 	return shared
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -121,8 +122,7 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer, text string
 		}
 		return singlePiece(text, place)
 	}
-	place := x.sourceOfParam(at, root, strings.TrimSuffix(pointer, rest))
-	return x.explainRendered(at, p, place, rest, text, hops)
+	return x.explainRendered(at, root, p, pointer, rest, text, hops)
 }
 
 // explainInside explains a text of the parameters of a call that a step ran inside itself.
@@ -276,68 +276,41 @@ func (x *explainer) placeOfOrigin(at site, o calls.Origin) Source {
 	return x.sourceOfParam(at, at.step.With, strings.TrimSuffix(o.Pointer, rest)).withOffset(offset)
 }
 
-// offsetIn returns the byte of a template, or of an expression, that gave the first byte of an origin in what it was rendered to; ok is false
-// where that is not known. isPart tells that the origin is not all of the text.
+// offsetIn returns the byte of a template, or of an expression, that gave the first byte of an origin in the text that it was rendered to; ok is
+// false if that is not known. isPart tells that the origin is not all of the text.
 func (x *explainer) offsetIn(at site, p *flow.Param, o calls.Origin, rest string, isPart bool) (offset int, ok bool) {
-	t := x.traceOf(at, p)
+	if p.Expr != nil {
+		if _, isPath := p.Expr.Path(); isPath {
+			return p.TextOffset, rest == ""
+		}
+	}
+	t := x.traceOf(at, at.step.With, p, strings.TrimSuffix(o.Pointer, rest))
 	if t == nil {
 		return 0, false
 	}
 	m, isKnown := t.memberAt(rest)
-	rendered, _ := t.value.At(rest)
-	given, _ := at.got.Params.At(o.Pointer)
-	if !isKnown || m.Pointer != rest || !value.Equal(rendered, given) { // secrets have masks on record
+	if !isKnown || m.Pointer != rest || !isPart && len(m.Spans) != 1 {
 		return 0, false
 	}
-	if !isPart && len(m.Spans) != 1 {
-		return 0, false
-	}
-	for _, span := range m.Spans {
-		if isPart && (o.From < span.Start || o.From >= span.End) {
+	for _, s := range m.Spans {
+		if isPart && (o.From < s.Start || o.From >= s.End) {
 			continue
 		}
-		offset = t.offset + span.TemplateStart
-		isCopy := span.Kind == prompt.Literal && span.End-span.Start == span.TemplateEnd-span.TemplateStart
+		offset = t.offset + s.TemplateStart
+		isCopy := s.Kind == span.Literal && s.End-s.Start == s.TemplateEnd-s.TemplateStart
 		if isPart && isCopy {
-			offset += o.From - span.Start
+			offset += o.From - s.Start
 		}
 		return offset, true
 	}
 	return 0, false
 }
 
-// traceOf renders a parameter as the run did; nil where what it needs is not on record.
-func (x *explainer) traceOf(at site, p *flow.Param) *trace {
-	if at.got != nil {
-		at.got = x.record.HostOf(at.got)
-	}
-	key := tracedParam{at, p}
-	if known, ok := x.traces[key]; ok {
-		return known
-	}
-	t := &trace{offset: p.TextOffset}
-	var err error
-	if p.Expr != nil {
-		t.value, t.members, err = p.Expr.Trace(x.ctx, x.scopeOf(at))
-	} else {
-		var text string
-		var spans []prompt.Span
-		text, spans, err = p.Text.Trace(x.ctx, x.scopeOf(at))
-		t.value, t.members, t.source = value.OfString(text), []prompt.Member{{Spans: spans}}, p.Text.Source().Text
-		t.refs = p.Text.Refs()
-	}
-	if err != nil {
-		t = nil
-	} else {
-		t.indexMembers()
-	}
-	x.traces[key] = t
-	return t
-}
-
-// explainRendered explains the text that a template or an expression at a place gave; rest
-// is its pointer below what the flow writes out.
-func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, text string, hops int) []Piece {
+// explainRendered explains the text that a template or an expression gave at a pointer of a root, with the parameters of a step for
+// example; rest is the part of the pointer below the template.
+func (x *explainer) explainRendered(at site, root, p *flow.Param, pointer, rest, text string, hops int) []Piece {
+	pointer = strings.TrimSuffix(pointer, rest)
+	place := x.sourceOfParam(at, root, pointer)
 	if p.Expr != nil {
 		if path, ok := p.Expr.Path(); ok {
 			path = append(path[:len(path):len(path)], flow.PointerTokens(rest)...)
@@ -347,43 +320,31 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 			return x.hopInto(at, x.explainReference(at, path, 0, text, place, hops), path)
 		}
 	}
-	t := x.traceOf(at, p)
+	t := x.traceOf(at, root, p, pointer)
 	if t == nil {
 		return singlePiece(text, x.unknownSource(at, p, place, hops))
 	}
-	v, isRendered := t.value.At(rest)
-	if !isRendered { // there were more where secrets were known
-		return singlePiece(text, x.unknownSource(at, p, place, hops))
-	}
+	v := t.valueAt(rest)
 	m, isOfMember := t.memberAt(rest)
-	if v.Kind() == value.String {
-		if was, _ := v.Str(); was != text {
-			isAligned := false
-			if isOfMember && m.Pointer == rest {
-				m, isAligned = alignSecrets(m, was, text)
-			}
-			if !isAligned {
-				return singlePiece(text, x.unknownSource(at, p, place, hops))
-			}
-		}
-	}
-	if !isOfMember && isMemberName(v, text) {
+	switch {
+	case !isOfMember && isMemberName(v, text):
 		return x.explainMemberName(at, t, rest+"/"+value.Escape(text), text, place, hops)
-	}
-	if !isOfMember {
+	case !isOfMember && len(t.membersBelow(rest)) == 0:
+		return singlePiece(text, x.unknownSource(at, p, place, hops))
+	case !isOfMember:
 		return x.placer.mergePieces(text, x.explainMembers(at, t, rest, place, hops), place)
 	}
 	below := rest[len(m.Pointer):]
+	if v.Kind() == value.String && below == "" && !t.isOfTemplate(m.Spans, text) {
+		return singlePiece(text, x.unknownSource(at, p, place, hops))
+	}
 	var out []Piece
-	for _, span := range m.Spans {
-		if isEmpty := span.Start == span.End && span.Secret && v.Kind() == value.String && below == ""; isEmpty {
-			continue
-		}
+	for _, s := range m.Spans {
 		stretch := text
-		if span.End > span.Start && below == "" && span.End <= len(text) {
-			stretch = text[span.Start:span.End]
+		if s.End > s.Start && below == "" && s.End <= len(text) {
+			stretch = text[s.Start:s.End]
 		}
-		out = append(out, x.explainSpan(at, t, span, below, stretch, place, hops)...)
+		out = append(out, x.explainSpan(at, t, s, below, stretch, place, hops)...)
 	}
 	if len(out) == 0 {
 		out = singlePiece(text, place)
@@ -395,8 +356,8 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 func (x *explainer) explainMembers(at site, t *trace, rest string, place Source, hops int) (all []Piece) {
 	for _, m := range t.membersBelow(rest) {
 		var own []Piece
-		for _, span := range m.Spans {
-			own = append(own, x.explainSpan(at, t, span, "", " ", place, hops)...)
+		for _, s := range m.Spans {
+			own = append(own, x.explainSpan(at, t, s, "", " ", place, hops)...)
 		}
 		if len(own) == 0 {
 			own = singlePiece("", place)
@@ -417,7 +378,7 @@ func (x *explainer) explainMemberName(at site, t *trace, pointer, text string, p
 
 // withKeys adds to the pieces of a member what the keys that lead to it were computed from: a text that was computed
 // from the whole may have them in it.
-func (x *explainer) withKeys(at site, pieces []Piece, keys []prompt.ValueRef, hops int) []Piece {
+func (x *explainer) withKeys(at site, pieces []Piece, keys []span.ValueRef, hops int) []Piece {
 	var from []Piece
 	for _, key := range keys {
 		from = append(from, x.explainUsed(at, append([]string{key.Name}, flow.PointerTokens(key.Pointer)...), hops+1)...)
@@ -426,32 +387,29 @@ func (x *explainer) withKeys(at site, pieces []Piece, keys []prompt.ValueRef, ho
 }
 
 // explainSpan explains a stretch of a rendered text, or what it has below a value.
-func (x *explainer) explainSpan(at site, t *trace, span prompt.Span, below, stretch string, place Source, hops int) []Piece {
-	place = place.withOffset(t.offset + span.TemplateStart)
-	switch span.Kind {
-	case prompt.Literal:
-		isCopy := below == "" && len(stretch) == span.End-span.Start && len(stretch) == span.TemplateEnd-span.TemplateStart
+func (x *explainer) explainSpan(at site, t *trace, s span.Span, below, stretch string, place Source, hops int) []Piece {
+	place = place.withOffset(t.offset + s.TemplateStart)
+	switch s.Kind {
+	case span.Literal:
+		isCopy := below == "" && len(stretch) == s.End-s.Start && len(stretch) == s.TemplateEnd-s.TemplateStart
 		if isCopy { // else the constant has escapes
-			place = place.withSpan(t.offset+span.TemplateStart, len(stretch))
+			place = place.withSpan(t.offset+s.TemplateStart, len(stretch))
 		}
-	case prompt.Reference:
-		from := span.Sources[0]
+	case span.Reference:
+		from := s.Sources[0]
 		path := append([]string{from.Name}, flow.PointerTokens(from.Pointer+below)...)
 		return x.hopInto(at, x.explainReference(at, path, from.Start, stretch, place, hops), path)
-	case prompt.Computed:
+	case span.Computed:
 		place.Kind = SourceComputed
-		if t.source != "" {
-			place.Name = expressionName(t.source[span.TemplateStart:span.TemplateEnd])
+		if t.source != "" && s.TemplateEnd <= len(t.source) {
+			place.Name = expressionName(t.source[s.TemplateStart:s.TemplateEnd])
 		}
-		for _, from := range span.Sources {
+		for _, from := range s.Sources {
 			if name := nameOf(from); !slices.Contains(place.From, name) {
 				place.From = append(place.From, name)
 			}
 			path := append([]string{from.Name}, flow.PointerTokens(from.Pointer)...)
 			place = place.madeFrom(x.explainUsed(at, path, hops+1))
-		}
-		if len(span.Decided) > 0 { // by what another branch says, where there is one
-			place = x.withRefs(at, place, t.refsIn(span), hops)
 		}
 	}
 	return singlePiece(stretch, place)
@@ -480,7 +438,7 @@ func (x *explainer) withRefs(at site, source Source, refs []prompt.Ref, hops int
 }
 
 // nameOf writes a value of the scope as templates do.
-func nameOf(ref prompt.ValueRef) string {
+func nameOf(ref span.ValueRef) string {
 	return strings.Join(ofInputs(append([]string{ref.Name}, flow.PointerTokens(ref.Pointer)...)), ".")
 }
 

@@ -7,12 +7,10 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// recordedScope is what the run recorded under the names of a site's templates. The explainer makes one for a site.
-type recordedScope struct {
+// recordedNames are the values that the run recorded under the names of a site's templates. The explainer makes them for a site.
+type recordedNames struct {
 	*sharedNames
-	own        *value.Map // what only this item of the step sees
-	hasSecrets bool
-	seed       uint64 // of the filter random
+	own *value.Map // those that only this item of the step sees
 }
 
 // sharedNames are the names that all items of a step see alike. The explainer makes one for a step of a frame: a step may have
@@ -20,7 +18,6 @@ type recordedScope struct {
 type sharedNames struct {
 	names   *value.Map
 	history func() value.Value // it has the input of every item, and few templates mention it
-	skipped map[string]bool
 }
 
 // stepOfFrame is what [sharedNames] are of: a step of a flow as it ran, or its outputs.
@@ -29,13 +26,8 @@ type stepOfFrame struct {
 	step *flow.Step
 }
 
-var (
-	_ prompt.SecretScope = recordedScope{}
-	_ prompt.SeedScope   = recordedScope{}
-)
-
 // valueOf returns the value of a name as it is on record.
-func (s recordedScope) valueOf(name string) (v value.Value, ok bool) {
+func (s recordedNames) valueOf(name string) (v value.Value, ok bool) {
 	if name == "history" {
 		return s.history(), true
 	}
@@ -45,24 +37,6 @@ func (s recordedScope) valueOf(name string) (v value.Value, ok bool) {
 	}
 	return v, ok
 }
-
-// Lookup returns the value of a name, in which masks are secrets.
-func (s recordedScope) Lookup(name string) (v value.Value, ok bool, err error) {
-	v, ok = s.valueOf(name)
-	if s.hasSecrets {
-		v = secret.MarkMasks(v)
-	}
-	return v, ok, nil
-}
-
-// HoldsSecrets reports whether the run had secrets.
-func (s recordedScope) HoldsSecrets() bool { return s.hasSecrets }
-
-// RandomSeed returns the seed of the filter random in the templates of the site.
-func (s recordedScope) RandomSeed() uint64 { return s.seed }
-
-// IsAbsent reports whether the name is that of a step that was skipped.
-func (s recordedScope) IsAbsent(name string) bool { return s.skipped[name] }
 
 // maskedSecrets returns the secrets that the templates of a step, or the outputs of a flow, mention,
 // as events show them.

@@ -120,7 +120,7 @@ steps:
 		"{{ secrets.KEY | upper }} and {{ secrets.TWO | lower }}.":                   {`"***" < secrets.KEY`, `" and " < 4:66`, `"***" < secrets.TWO`, `"." < 4:96`},
 		"{{ secrets.KEY | upper }}, {{ secrets.TWO | lower }}.":                      {`"***" < secrets.KEY`, `", " < 4:66`, `"***" < secrets.TWO`, `"." < 4:93`},
 		"{{ secrets.KEY }}{{ inputs.who }}{{ secrets.TWO }}":                         {`"***" < secrets.KEY`, `"Mei" < inputs.who`, `"***" < secrets.TWO`},
-		"{{ 'yes' if secrets.KEY == 'hunter+2+secret' else 'no' }}{{ secrets.TWO }}": {`"yes***" < secrets.TWO secrets.KEY`},
+		"{{ 'yes' if secrets.KEY == 'hunter+2+secret' else 'no' }}{{ secrets.TWO }}": {`"yes" < 4:45`, `"***" < secrets.TWO`},
 	} {
 		r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+2+secret"),
 			schedulertest.Secret("TWO", "Other-Secret"), schedulertest.Inputs(`{"who": "Mei"}`), schedulertest.LLM(scripted.Texts("yes")))
@@ -231,9 +231,8 @@ steps:
 	}
 }
 
-// What a template computes with a secret, or decides by one, is told where that stands: what a run
-// with masks cannot make, and loops and conditions, whose other branches it has not seen. All around
-// it has the sources that it had.
+// A text that a template computes from a secret names it. The words of a branch or of a loop that a secret has decided are those of the
+// flow: the run has recorded which branch it took.
 func TestExplainWhatSecretsDecide(t *testing.T) {
 	flows := []string{`
 inputs: {type: object}
@@ -263,16 +262,19 @@ outputs: {text: "{{ made.text }}"}
 		"Pay {{ secrets.N | int + 1 }} to {{ inputs.who }}, please":             {`"Pay " < flow [0:4]`, `"***" < {{ secrets.N | int + 1 }} of secrets.N`, `" to " < flow [29:33]`, `"Mei" < inputs.who [0:3]`, `", please" < flow [49:57]`},
 		"{{ secrets.KEY.split('+')[2] }} of {{ inputs.who }}":                   {`"***" < {{ secrets.KEY.split('+')[2] }} of secrets.KEY`, `" of " < flow [31:35]`, `"Mei" < inputs.who [0:3]`},
 		"{{ secrets.KEY }} {{ secrets.N }} {{ inputs.who }}":                    {`"***" < secrets.KEY`, `" " < flow [17:18]`, `"***" < secrets.N`, `" " < flow [33:34]`, `"Mei" < inputs.who [0:3]`},
-		"{% for c in secrets.KEY | list %}{{ c }}{% endfor %} {{ inputs.who }}": {`"***" < secrets.KEY`, `" " < flow [52:53]`, `"Mei" < inputs.who [0:3]`},
+		"{% for c in secrets.KEY | list %}{{ c }}{% endfor %} {{ inputs.who }}": {`"***" < {{ c }} of secrets.KEY`, `" " < flow [52:53]`, `"Mei" < inputs.who [0:3]`},
 		"{% for c in secrets.KEY.split('+') %}{{ c }} and {{ inputs.who }}; {% endfor %}for {{ inputs.b }}": {
-			`"*** and Mei; *** and Mei; *** and Mei; " < {{  }} of secrets.KEY inputs.who`, `"for " < flow [79:83]`, `"beta" < inputs.b [0:4]`,
+			`"***" < {{ c }} of secrets.KEY`, `" and " < flow [44:49]`, `"Mei" < inputs.who [0:3]`, `"; " < flow [65:67]`,
+			`"***" < {{ c }} of secrets.KEY`, `" and " < flow [44:49]`, `"Mei" < inputs.who [0:3]`, `"; " < flow [65:67]`,
+			`"***" < {{ c }} of secrets.KEY`, `" and " < flow [44:49]`, `"Mei" < inputs.who [0:3]`, `"; " < flow [65:67]`,
+			`"for " < flow [79:83]`, `"beta" < inputs.b [0:4]`,
 		},
-		"{% if secrets.N | int > 5 %}yes {{ inputs.who }}{% else %}no{% endif %} {{ inputs.b }}": {`"yes Mei" < {{  }} of secrets.N inputs.who`, `" " < flow [71:72]`, `"beta" < inputs.b [0:4]`},
+		"{% if secrets.N | int > 5 %}yes {{ inputs.who }}{% else %}no{% endif %} {{ inputs.b }}": {`"yes " < flow [28:32]`, `"Mei" < inputs.who [0:3]`, `" " < flow [71:72]`, `"beta" < inputs.b [0:4]`},
 		"{% if secrets.KEY %}yes {{ inputs.who }}{% endif %} {{ secrets.N | upper }}":            {`"yes " < flow [20:24]`, `"Mei" < inputs.who [0:3]`, `" " < flow [51:52]`, `"***" < {{ secrets.N | upper }} of secrets.N`},
 		"{% for x in [secrets.KEY, inputs.who] %}{{ x }}, {% endfor %}":                          {`"***" < secrets.KEY`, `", " < flow [47:49]`, `"Mei" < inputs.who [0:3]`, `", " < flow [47:49]`},
 	} {
 		for i, flow := range flows {
-			r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+many+secret"),
+			r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+many+words"),
 				schedulertest.Secret("N", "41007"), schedulertest.Inputs(`{"who": "Mei", "b": "beta"}`), schedulertest.LLM(scripted.Texts("yes")))
 			if diff := cmp.Diff(want, shownPieces(t, r, "ask")); diff != "" {
 				t.Errorf("%s in flow %d (-want +got)\n%s", text, i, diff)

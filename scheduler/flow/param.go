@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/jsonc"
+	"github.com/callnode/scheduler/llm/value/span"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow/internal/yamltext"
 )
@@ -54,30 +55,54 @@ type Member struct {
 // Render returns the value. A whole {{ expression }} keeps its type; what comes from the
 // secrets of a [prompt.SecretScope] is marked ([value.OfSecret]).
 func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, error) {
+	var r renderer
+	return r.render(ctx, p, scope, "")
+}
+
+// RenderTraced renders like [Param.Render], and returns where the texts come from that templates and expressions gave, with their pointers
+// in the value. A path, such as {{ inputs.name }}, and words without a template are left out: the flow itself tells where they come from.
+func (p *Param) RenderTraced(ctx context.Context, scope prompt.Scope) (value.Value, []span.Member, error) {
+	r := renderer{isTraced: true}
+	v, err := r.render(ctx, p, scope, "")
+	return v, r.members, err
+}
+
+// renderer renders a parameter. It lives for one rendering.
+type renderer struct {
+	isTraced bool
+	members  []span.Member
+}
+
+// render returns the value of a parameter at a pointer.
+func (r *renderer) render(ctx context.Context, p *Param, scope prompt.Scope, pointer string) (value.Value, error) {
 	switch {
 	case p == nil:
 		return value.Value{}, nil
 	case p.Expr != nil:
-		return p.Expr.Eval(ctx, scope)
-	case p.Text != nil:
-		return p.Text.RenderValue(ctx, scope)
-	case p.Map != nil:
-		m := value.NewMap(len(p.Map))
-		for _, member := range p.Map {
-			v, err := member.Render(ctx, scope)
-			if member.Optional && isUndefined(err) {
-				continue
-			}
-			if err != nil {
-				return value.Value{}, err
-			}
-			m.Set(member.Key, v)
+		if _, isPath := p.Expr.Path(); isPath || !r.isTraced {
+			return p.Expr.Eval(ctx, scope)
 		}
-		return p.renderOver(ctx, scope, m)
+		v, members, err := p.Expr.EvalTraced(ctx, scope)
+		for _, m := range members {
+			m.Pointer = pointer + m.Pointer
+			r.members = append(r.members, m)
+		}
+		return v, err
+	case p.Text != nil:
+		if !r.isTraced {
+			return p.Text.RenderValue(ctx, scope)
+		}
+		v, spans, err := p.Text.RenderTraced(ctx, scope)
+		if len(spans) > 0 {
+			r.members = append(r.members, span.Member{Pointer: pointer, Spans: spans})
+		}
+		return v, err
+	case p.Map != nil:
+		return r.renderMap(ctx, p, scope, pointer)
 	case p.List != nil:
 		items := make([]value.Value, len(p.List))
 		for i, item := range p.List {
-			v, err := item.Render(ctx, scope)
+			v, err := r.render(ctx, item, scope, r.below(pointer, strconv.Itoa(i)))
 			if err != nil {
 				return value.Value{}, err
 			}
@@ -88,20 +113,53 @@ func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, er
 	return p.Literal, nil
 }
 
-// renderOver returns a map with the members of Over laid over its own. What is not a map is returned as it
+// below returns the pointer of a member; "" unless the rendering is traced.
+func (r *renderer) below(pointer, key string) string {
+	if !r.isTraced {
+		return ""
+	}
+	return pointer + "/" + value.Escape(key)
+}
+
+// renderMap renders a map, with the members of Over laid over its own. An Over that is not a map is returned as it
 // is: the call refuses it.
-func (p *Param) renderOver(ctx context.Context, scope prompt.Scope, own *value.Map) (value.Value, error) {
+func (r *renderer) renderMap(ctx context.Context, p *Param, scope prompt.Scope, pointer string) (value.Value, error) {
+	own := value.NewMap(len(p.Map))
+	for _, member := range p.Map {
+		v, err := r.render(ctx, member.Param, scope, r.below(pointer, member.Key))
+		if member.Optional && isUndefined(err) {
+			continue
+		}
+		if err != nil {
+			return value.Value{}, err
+		}
+		own.Set(member.Key, v)
+	}
 	if p.Over == nil {
 		return value.OfMap(own), nil
 	}
-	over, err := p.Over.Render(ctx, scope)
+	ownMembers := len(r.members)
+	over, err := r.render(ctx, p.Over, scope, pointer)
 	if err != nil || over.Kind() != value.Object {
 		return over, err
 	}
 	for k, v := range over.Map().All() {
 		own.Set(k, v)
+		r.forget(r.below(pointer, k), ownMembers)
 	}
 	return value.OfMap(own), nil
+}
+
+// forget drops those of the first members that are at a pointer or below it: others lie over them.
+func (r *renderer) forget(pointer string, first int) {
+	if !r.isTraced {
+		return
+	}
+	for i := range r.members[:first] {
+		if at := r.members[i].Pointer; at == pointer || strings.HasPrefix(at, pointer+"/") {
+			r.members[i].Spans, r.members[i].Keys = nil, nil
+		}
+	}
 }
 
 func isUndefined(err error) bool {

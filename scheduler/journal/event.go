@@ -7,6 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 )
 
 // EventType is the kind of an event: flow.X or step.X, as scripts read it.
@@ -75,6 +76,9 @@ type Data struct {
 	// Names: step.input, the values of the names that the parameters mention and nothing
 	// else has on record: vars, run.
 	Names *value.Value `json:"names,omitempty"`
+	// Spans: step.input, where the texts of the rendered parameters (or of the list of for_each) come from; step.finished, those of the
+	// output that a flow or a template rendered; flow.finished, those of the outputs.
+	Spans span.Record `json:"spans,omitempty"`
 	// Text: step.delta, the next piece of the step's text; it starts over with step.started and step.retrying.
 	// step.warning, a message for the user. flow.failed, the reply that on_error of the flow made. step.child, the
 	// reason why that run waits.

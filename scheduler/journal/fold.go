@@ -144,7 +144,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		if data.Outputs != nil {
 			s.Outputs = *data.Outputs
 		}
-		s.MaskedOutputs = data.Masked
+		s.MaskedOutputs, s.OutputSpans = data.Masked, data.Spans
 	}
 	if data.Usage != nil {
 		s.Usage = *data.Usage
@@ -223,7 +223,7 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 		if data.Names != nil {
 			st.Names = *data.Names
 		}
-		st.MaskedParams = data.Masked
+		st.MaskedParams, st.Spans = data.Masked, data.Spans
 	case StepRetrying:
 		st.Attempts++
 	case StepChild:
@@ -270,7 +270,7 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 		if data.Output != nil {
 			st.Output = *data.Output
 		}
-		st.MaskedOutput = data.Masked
+		st.MaskedOutput, st.OutputSpans = data.Masked, data.Spans
 		st.addTaken(data)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 )
 
 // RunStatus is how a run stands.
@@ -92,6 +93,8 @@ type RunState struct {
 	// MaskedOutputs are the places in Outputs that secrets were taken out of, in a run that another
 	// one waits for.
 	MaskedOutputs []string `json:"-"`
+	// OutputSpans tell where the texts in Outputs come from.
+	OutputSpans span.Record `json:"-"`
 	// Resumed is how often the run was resumed.
 	Resumed int `json:"-"`
 	// LastSeq is the Seq of the last event.
@@ -140,6 +143,9 @@ type StepState struct {
 	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`
 	Output value.Value `json:"-"`
+	// Spans tell where the texts of Params come from that templates and expressions gave, or those of the list of a for_each step in Input;
+	// OutputSpans those of Output, of a flow or a template. nil: nothing is recorded.
+	Spans, OutputSpans span.Record `json:"-"`
 	// Names are the values of vars and run, as far as the parameters mention them, and [NameOfSeed]'s value if a
 	// template of theirs chose at random.
 	Names value.Value `json:"-"`

@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/explain"
@@ -42,8 +43,10 @@ type Step struct {
 	// Call is the one that ran; the output of another call says nothing of the step. "" is not known.
 	Call                  string
 	Params, Input, Output value.Value
-	IsSkipped             bool
-	Reason                string
+	// Spans and OutputSpans tell where their texts come from, as on record: see [journal.StepState].
+	Spans, OutputSpans span.Record
+	IsSkipped          bool
+	Reason             string
 }
 
 // Options are the parts that [Render] works with. The caller makes them for one preview; they are only read.
@@ -348,9 +351,9 @@ func (r *renderer) endedEvents(step *flow.Step) []*journal.Event {
 	}
 	events := []*journal.Event{{Type: journal.StepStarted, Step: step.ID, Data: &journal.Data{Call: step.Call}}}
 	if !was.Params.IsNull() || !was.Input.IsNull() {
-		events = append(events, &journal.Event{Type: journal.StepInput, Step: step.ID, Data: &journal.Data{Params: &was.Params, Input: &was.Input}})
+		events = append(events, &journal.Event{Type: journal.StepInput, Step: step.ID, Data: &journal.Data{Params: &was.Params, Input: &was.Input, Spans: was.Spans}})
 	}
-	return append(events, &journal.Event{Type: journal.StepFinished, Step: step.ID, Data: &journal.Data{Output: &was.Output}})
+	return append(events, &journal.Event{Type: journal.StepFinished, Step: step.ID, Data: &journal.Data{Output: &was.Output, Spans: was.OutputSpans}})
 }
 
 // explain returns the origins of the pieces of the prompt.

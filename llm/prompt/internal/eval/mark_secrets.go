@@ -44,7 +44,7 @@ func markRanges(v value.Value, ranges []value.ByteRange) value.Value {
 // exportMarked is ExportValue for a traced evaluation: it marks the parts that come from secrets.
 func (m *evaluator) exportMarked(v pyvalue.Val) (value.Value, error) {
 	out, err := m.ExportValue(v)
-	if err != nil || !m.Trace {
+	if err != nil || !holdsSecrets(m.Scope) {
 		return out, err
 	}
 	return markSecrets(v, out)

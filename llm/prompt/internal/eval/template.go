@@ -6,6 +6,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -61,20 +62,36 @@ func (t *TemplateCode) evaluate(ctx context.Context, scope Scope, prepare func(*
 // [SecretScope] are secret.
 func (t *TemplateCode) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
 	isTraced := holdsSecrets(scope)
-	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.Trace = isTraced })
+	m, text, err := t.renderMarked(ctx, scope, isTraced)
+	m.release()
+	return text, err
+}
+
+// RenderTraced renders like RenderValue and returns where every byte of the text comes from.
+func (t *TemplateCode) RenderTraced(ctx context.Context, scope Scope) (value.Value, []trace.Span, error) {
+	m, text, err := t.renderMarked(ctx, scope, true)
 	defer m.release()
 	if err != nil {
-		return value.Value{}, m.hideSecrets(err, func(masked Scope) error {
+		return value.Value{}, nil, err
+	}
+	return text, trace.SpansOf(m.parts, 0, 0, false), nil
+}
+
+// renderMarked renders a text in which secrets are marked, and returns the evaluator, for its caller to release.
+func (t *TemplateCode) renderMarked(ctx context.Context, scope Scope, isTraced bool) (*evaluator, value.Value, error) {
+	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.Trace = isTraced })
+	if err != nil {
+		return m, value.Value{}, m.hideSecrets(err, func(masked Scope) error {
 			m, err := t.evaluate(ctx, masked, nil)
 			m.release()
 			return err
 		})
 	}
 	text := value.OfString(string(m.out))
-	if !isTraced {
-		return text, nil
+	if !holdsSecrets(scope) {
+		return m, text, nil
 	}
-	return markRanges(text, trace.SecretRanges(m.parts)), nil
+	return m, markRanges(text, trace.SecretRanges(m.parts)), nil
 }
 
 // Trace renders like Render and returns the origin of every byte of the text. It takes about twice the time;
@@ -95,11 +112,31 @@ func (e *ExprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	m := newEvaluator(ctx, scope, &e.Src, e.Slots)
 	defer m.release()
 	m.Trace = holdsSecrets(scope)
-	v, err := m.evalTraced(e.Root)
-	if err == nil && v.Py() == nil && !m.Trace {
-		return v.V, nil
+	_, out, err := e.evalMarked(m)
+	return out, err
+}
+
+// EvalTraced evaluates like Eval and returns where the texts and values in the result come from, in the order of the
+// result.
+func (e *ExprCode) EvalTraced(ctx context.Context, scope Scope) (value.Value, []trace.Member, error) {
+	m := newEvaluator(ctx, scope, &e.Src, e.Slots)
+	defer m.release()
+	m.Trace = true
+	v, out, err := e.evalMarked(m)
+	if err != nil {
+		return value.Value{}, nil, err
 	}
-	out := value.Value{}
+	t := memberTracer{stop: len(e.Src.Text)}
+	t.add("", v, out, nil)
+	return out, t.list, nil
+}
+
+// evalMarked evaluates to a value in which secrets are marked.
+func (e *ExprCode) evalMarked(m *evaluator) (v pyvalue.Val, out value.Value, err error) {
+	v, err = m.evalTraced(e.Root)
+	if err == nil && v.Py() == nil && !m.Trace {
+		return v, v.V, nil
+	}
 	if err == nil {
 		out, err = m.exportMarked(v)
 		if err != nil {
@@ -107,12 +144,12 @@ func (e *ExprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 		}
 	}
 	if err != nil {
-		return value.Value{}, m.hideSecrets(fault.Locate(&e.Src, err), func(masked Scope) error {
-			_, err := e.Eval(ctx, masked)
+		return v, value.Value{}, m.hideSecrets(fault.Locate(&e.Src, err), func(masked Scope) error {
+			_, err := e.Eval(m.Ctx, masked)
 			return err
 		})
 	}
-	return out, nil
+	return v, out, nil
 }
 
 // Trace evaluates like Eval and returns the origins of the texts and values in the result, in the order of the

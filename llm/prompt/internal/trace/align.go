@@ -44,7 +44,7 @@ func joinVaried(spans []Span, varies func(Span) bool) (joined []Span) {
 			joined = append(joined, span)
 			continue
 		}
-		joined[last] = joined[last].joinedWith(span)
+		joined[last] = join(joined[last], span)
 	}
 	return joined
 }
@@ -63,13 +63,13 @@ func joinMiddle(spans []Span, varies func(Span) bool) (joined []Span) {
 	}
 	middle := spans[first]
 	for _, s := range spans[first+1 : last+1] {
-		middle = middle.joinedWith(s)
+		middle = join(middle, s)
 	}
 	return slices.Concat(spans[:first], []Span{middle}, spans[last+1:])
 }
 
-// joinedWith returns the span of two neighbours that was computed from both.
-func (s Span) joinedWith(next Span) Span {
+// join returns the span of two neighbours that was computed from both.
+func join(s, next Span) Span {
 	s.End, s.Kind, s.Secret = next.End, Computed, true
 	s.TemplateStart, s.TemplateEnd = min(s.TemplateStart, next.TemplateStart), max(s.TemplateEnd, next.TemplateEnd)
 	s.Sources = slices.Concat(s.Sources, next.Sources)
