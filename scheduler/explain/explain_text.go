@@ -166,11 +166,6 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 	if isText && standsAt(whole, from, stretch) {
 		return cutPieces(x.explainName(at, path, whole, place, hops), from, from+len(stretch))
 	}
-	if isText && from == 0 {
-		if aligned, ok := x.placer.alignMasks(x.explainName(at, path, whole, place, hops), whole, stretch, place); ok {
-			return aligned
-		}
-	}
 	if isText || v.Kind() == value.Object || v.Kind() == value.List {
 		if from >= 0 && !isText {
 			pieces := x.explainName(at, path, stretch, place, hops) // it stands for the value

@@ -31,12 +31,6 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 		return cutPieces(pieces, o.From, o.From+len(stretch))
 	}
 	place := x.placeOfOrigin(at, o)
-	if isText && !o.Computed && o.From == 0 {
-		pieces := x.explainGiven(caller, o.Pointer, given, hops)
-		if aligned, ok := x.placer.alignMasks(pieces, given, stretch, place); ok {
-			return aligned
-		}
-	}
 	if !found { // it is a default of the call
 		return singlePiece(stretch)
 	}
