@@ -73,7 +73,7 @@
 //
 // A step that misses values, and may ask for them, is set aside: step.waiting has the schema of the missing values
 // (filling.go, outcome.go). When nothing else is left to run, the run ends with flow.waiting, and its caller gets
-// a [*Waiting] (waiting.go). A call that asks people ([calls.Asker], questions.go) waits the same way, in a
+// a [*Waiting] (waiting.go). A call that asks people ([calls.Asker], substep.go) waits the same way, in a
 // pseudo-step STEP/question-N. Answers are read as people type them in parse_answers.go. check_answers.go checks
 // them, before a run continues: against the schema of the missing values, and by the call slot.
 //
@@ -113,6 +113,8 @@
 // [journal.Prompt] (record_prompts.go) to show the messages that a step has sent to a model, and the origin of
 // each piece: a [calls.Part] has the source of a piece as the call reports it, in the output of the step or beside
 // the messages that it sent.
+// Templates tell while they render where each byte comes from; step.input, step.finished and flow.finished keep that
+// as spans (record_spans.go, package llm/value/span), and explain reads them: nothing is rendered a second time.
 //
 // A [Tape] records the answers that calls get from outside, or plays them, so that a run can be repeated without
 // network, plugins and store ([calls.Env.UseTape]). It covers HTTP, tools of MCP servers, the memory, variables
@@ -142,6 +144,6 @@
 // scope.go and upstream.go, which look into a run for templates and calls, belong to these. worker.go, foreach.go,
 // step_phases.go and retry_step.go run the steps of a run. They use step_env.go, skip_step.go, filling.go,
 // outcome.go, restore.go, run_end.go, run_error.go, warnings.go and until.go, which use none of them. A task's
-// services for its call, [calls.Substeps], are in substep.go, questions.go, elsewhere.go and subflow.go; the last
+// services for its call, [calls.Substeps], are in substep.go, elsewhere.go and subflow.go; the last
 // prepares and begins a run again (prepare.go), as start.go and resume.go, with check_answers.go, do from outside.
 package scheduler

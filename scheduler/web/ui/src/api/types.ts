@@ -1161,6 +1161,7 @@ export interface components {
             reason?: string;
             remaining_schema?: unknown;
             source?: string;
+            spans?: string[] | null;
             text?: string;
             to_user?: boolean;
             usage?: components["schemas"]["Usage"];
