@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -67,6 +68,31 @@ func (f *Frame) WithoutWorker() *Frame {
 		return f
 	}
 	return without
+}
+
+// InLanguage returns the frame with why a step was skipped, and with the text of a warning, in the language of a reader.
+func (f *Frame) InLanguage(language string) *Frame {
+	if f.Type != journal.StepSkipped && f.Type != journal.StepWarning {
+		return f
+	}
+	e, err := f.Event()
+	if err != nil || e.Data == nil {
+		return f
+	}
+	text := &e.Data.Text
+	if f.Type == journal.StepSkipped {
+		text = &e.Data.Reason
+	}
+	restated := wording.Restate(*text).In(language)
+	if restated == *text {
+		return f
+	}
+	*text = restated
+	told, err := EncodeEvent(e)
+	if err != nil {
+		return f
+	}
+	return told
 }
 
 // Event returns the event of the frame.

@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"slices"
+
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -91,6 +93,17 @@ type LeftOut struct {
 	Detail string `json:"detail,omitempty"`
 	// Tokens is what it would have cost; 0 where the call does not say.
 	Tokens int `json:"tokens"`
+}
+
+// InLanguage returns the explanation with the reasons of what was left out in the language of a reader, whatever the language of the flow.
+func (e *Explanation) InLanguage(language string) *Explanation {
+	told := *e
+	told.LeftOut = slices.Clone(e.LeftOut)
+	for i := range told.LeftOut {
+		l := &told.LeftOut[i]
+		l.Reason, l.Detail = wording.Restate(l.Reason).In(language), wording.Restate(l.Detail).In(language)
+	}
+	return &told
 }
 
 // Cache tells how much of a prompt its provider has seen before at its beginning, in the

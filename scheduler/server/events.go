@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -139,14 +140,15 @@ func (s *Server) streamEvents(ctx context.Context, info *journal.RunInfo, in *ru
 // eventView shows the events of a run to one client, in the view that it asked for. [Server.newEventView] makes it for a request; it is for one
 // goroutine.
 type eventView struct {
-	in      *runEventsInput
-	isBound bool
-	state   *journal.RunState // the run as far as the client knows it; nil in the other views
+	in       *runEventsInput
+	isBound  bool
+	language string            // of the reader
+	state    *journal.RunState // the run as far as the client knows it; nil in the other views
 }
 
 // newEventView returns the view of a request whose client knows the events before one.
 func (s *Server) newEventView(ctx context.Context, in *runEventsInput, from int64) (*eventView, error) {
-	v := &eventView{in: in, isBound: principalOf(ctx).Bound}
+	v := &eventView{in: in, isBound: principalOf(ctx).Bound, language: s.languageOf(ctx)}
 	if in.View != "state" {
 		return v, nil
 	}
@@ -195,9 +197,9 @@ func (v *eventView) addFrame(to *sseWriter, f *dispatch.Frame) error {
 
 // bytesOf returns an event; a bound client gets no names of machines. Streamed text changes no step.
 func (v *eventView) bytesOf(f *dispatch.Frame) ([]byte, error) {
-	shown := f
+	shown := f.InLanguage(v.language)
 	if v.isBound {
-		shown = f.WithoutWorker()
+		shown = shown.WithoutWorker()
 	}
 	switch {
 	case v.in.View == "":
@@ -210,10 +212,22 @@ func (v *eventView) bytesOf(f *dispatch.Frame) ([]byte, error) {
 		return nil, err
 	}
 	v.state.Add(e)
-	change, err := json.Marshal(v.state.TakeChange())
+	change, err := json.Marshal(v.takeChange())
 	if err != nil {
 		return nil, err
 	}
 	brief := shown.Brief()
 	return slices.Concat(brief[:len(brief)-1], []byte(`,"change":`), change, []byte("}")), nil
+}
+
+// takeChange returns what has changed of the run, in the language of the reader.
+func (v *eventView) takeChange() *journal.Change {
+	change := v.state.TakeChange()
+	for i := range change.Steps {
+		change.Steps[i].Reason = wording.Restate(change.Steps[i].Reason).In(v.language)
+	}
+	for i := range change.Warnings {
+		change.Warnings[i].Text = wording.Restate(change.Warnings[i].Text).In(v.language)
+	}
+	return change
 }

@@ -461,7 +461,7 @@ func (s *Server) previewPrompt(ctx context.Context, in *previewInput) (*body[pre
 	if made.Result != nil {
 		out.Unknown = append(out.Unknown, made.Unknown...)
 		for _, one := range made.Prompts {
-			out.Prompts = append(out.Prompts, shaped[explain.Explanation]{value.Must(one.WithPaths(s.pathsFor(principalOf(ctx))))})
+			out.Prompts = append(out.Prompts, shaped[explain.Explanation]{value.Must(one.WithPaths(s.pathsFor(principalOf(ctx))).InLanguage(s.languageOf(ctx)))})
 		}
 	}
 	return &body[previewBody]{out}, nil

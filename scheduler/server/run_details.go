@@ -63,7 +63,7 @@ func (s *Server) getStep(ctx context.Context, in *getStepInput) (*body[stepBody]
 	}
 	return &body[stepBody]{stepBody{
 		ID: st.ID, Call: st.Call, State: st.State, Attempts: st.Attempts, StartedAt: st.StartedAt, DurationMS: st.DurationMS,
-		Usage: st.Usage, Error: st.Error, Reason: st.Reason, Child: st.Child, Params: st.Params, Input: st.Input, Output: st.Output,
+		Usage: st.Usage, Error: st.Error, Reason: wording.Restate(st.Reason).In(s.languageOf(ctx)), Child: st.Child, Params: st.Params, Input: st.Input, Output: st.Output,
 		Prompts: st.Prompts, RemainingSchema: st.Remaining, Answers: st.Answers, Items: st.Items,
 	}}, nil
 }
@@ -104,7 +104,7 @@ func (s *Server) getPrompts(ctx context.Context, in *getPromptsInput) (*body[sha
 	if err != nil {
 		return nil, err
 	}
-	return &body[shaped[service.Prompts]]{shaped[service.Prompts]{value.Must(prompts.WithPaths(s.pathsFor(principalOf(ctx))))}}, nil
+	return &body[shaped[service.Prompts]]{shaped[service.Prompts]{value.Must(prompts.WithPaths(s.pathsFor(principalOf(ctx))).InLanguage(s.languageOf(ctx)))}}, nil
 }
 
 // pathsFor returns how files are called in answers to a principal: by their paths below the folders of the server.

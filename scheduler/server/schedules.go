@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/notify"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/server/triggers"
@@ -88,6 +89,9 @@ func (s *Server) describeSchedule(ctx context.Context, one *triggers.Schedule) (
 		out.Last, err = s.options.Store.LastFires(ctx, one.ID, lastFires)
 		if err != nil {
 			return nil, err
+		}
+		for _, fire := range out.Last {
+			fire.Reason = wording.Restate(fire.Reason).In(s.languageOf(ctx))
 		}
 	}
 	if kept.Paused {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -266,7 +267,7 @@ func (s *Server) runTests(ctx context.Context, in *runTestsInput) (*body[testRun
 			continue
 		}
 		one := newTestResult(c)
-		one.Prompts = promptsToShow(c)
+		one.Prompts = promptsToShow(c, s.languageOf(ctx))
 		out.Cases = append(out.Cases, one)
 	}
 	for _, n := range notes {
@@ -275,14 +276,16 @@ func (s *Server) runTests(ctx context.Context, in *runTestsInput) (*body[testRun
 	return &body[testRun]{out}, nil
 }
 
-// promptsToShow returns the prompts of the first repeat of a case that did not pass.
-func promptsToShow(c *result.Case) []*explain.Explanation {
-	for i := range c.Repeats {
-		if c.Repeats[i].Outcome != result.Pass {
-			return c.Repeats[i].Prompts
-		}
+// promptsToShow returns the prompts of the first repeat of a case that did not pass, in the language of their reader.
+func promptsToShow(c *result.Case, language string) (prompts []*explain.Explanation) {
+	i := slices.IndexFunc(c.Repeats, func(r result.Repeat) bool { return r.Outcome != result.Pass })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	for _, one := range c.Repeats[i].Prompts {
+		prompts = append(prompts, one.InLanguage(language))
+	}
+	return prompts
 }
 
 // withStop returns a context that ends when the server stops, too.

@@ -33,6 +33,11 @@ func (p *Prompts) WithPaths(name func(path string) string) *Prompts {
 	return p.mapExplanations(func(e *explain.Explanation) *explain.Explanation { return e.WithPaths(name) })
 }
 
+// InLanguage returns the prompts for a reader, as [explain.Explanation.InLanguage] has it.
+func (p *Prompts) InLanguage(language string) *Prompts {
+	return p.mapExplanations(func(e *explain.Explanation) *explain.Explanation { return e.InLanguage(language) })
+}
+
 func (p *Prompts) mapExplanations(change func(*explain.Explanation) *explain.Explanation) *Prompts {
 	changed := *p
 	changed.Explanations = make([]*explain.Explanation, len(p.Explanations))

@@ -87,7 +87,7 @@ func (t *Terminal) printExplanation(e *explain.Explanation) error {
 	if len(e.LeftOut) > 0 {
 		fmt.Fprintf(&b, "\n%s\n", colours.paint("1", t.Language.Say("Left out")))
 		for _, l := range e.LeftOut {
-			b.WriteString(colours.quote("  - " + t.Language.Say("%s of step %s: %s", strings.TrimSpace(explain.PartName(l.Kind).In(string(t.Language))+" "+l.Name), l.Step, wording.Of(l.Reason)) + "\n"))
+			b.WriteString(colours.quote("  - " + t.Language.Say("%s of step %s: %s", strings.TrimSpace(explain.PartName(l.Kind).In(string(t.Language))+" "+l.Name), l.Step, wording.Restate(l.Reason)) + "\n"))
 		}
 	}
 	for _, file := range e.Edited {
