@@ -202,7 +202,8 @@ func (a *app) runDemo(ctx context.Context, listen string, isOpened bool) (err er
 			err = errors.Join(err, exitError{exitFailed, left})
 		}
 	}()
-	if err := errors.Join(a.writeProject(dir, starter.Demo(), false), os.Chdir(dir)); err != nil {
+	demo := starter.Demo().In(string(a.Language))
+	if err := errors.Join(a.writeProject(dir, demo, false), os.Chdir(dir)); err != nil {
 		return err
 	}
 	for _, variable := range os.Environ() {
@@ -215,7 +216,7 @@ func (a *app) runDemo(ctx context.Context, listen string, isOpened bool) (err er
 	if err := a.open(); err != nil {
 		return err
 	}
-	if err := a.runFlow(ctx, starter.DemoFlow, &runFlags{replay: true, show: showFlags{explain: lastPrompt}}); err != nil {
+	if err := a.runFlow(ctx, demo.Run[1], &runFlags{replay: true, show: showFlags{explain: lastPrompt}}); err != nil {
 		return err
 	}
 	a.Tellf("\nThe demonstration is in %s, until you end it with Ctrl-C. Your own project: scheduler init my-app", dir)

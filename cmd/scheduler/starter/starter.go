@@ -2,7 +2,8 @@
 // a flow with its files and tests, the schemas for editors, and the skill for coding agents.
 //
 // A template is a folder here, laid over common, for example hello, or a flow of the example flows. Each one
-// runs without a key: by the provider echo, or from recorded answers.
+// runs without a key: by the provider echo, or from recorded answers. Its Chinese texts are in a folder with .zh
+// at the end, for example hello.zh.
 package starter
 
 import (
@@ -21,6 +22,7 @@ import (
 )
 
 //go:embed all:common all:hello all:chat all:lorebook all:demo desk
+//go:embed all:common.zh all:hello.zh all:chat.zh all:demo.zh all:desk.zh
 var folders embed.FS
 
 // Template is a project that can be written.
@@ -32,21 +34,25 @@ type Template struct {
 	// Run are the words of the command that a new user tries first, after the name of the program.
 	Run []string
 
-	folders  []string // of this package
-	examples []string // flows of the example flows, for example support
+	// folders of this package, and examples, which are flows of the example flows, for example support. A file in a folder stands for that
+	// of the same name in an example.
+	folders, examples []string
 
-	// chinese is the same project with Chinese texts; nil if its texts are English only.
+	// chinese is the same project with Chinese texts.
 	chinese *Template
 }
 
-// In returns the template with the texts of a language. Without a translation the texts are English.
+// In returns the template with the texts of a language: Chinese, else English.
 func (t Template) In(language string) Template {
-	if wording.IsChinese(language) && t.chinese != nil {
-		translated := *t.chinese
-		translated.Name, translated.Summary = t.Name, t.Summary
-		return translated
+	if !wording.IsChinese(language) {
+		return t
 	}
-	return t
+	translated := *t.chinese
+	translated.Name, translated.Summary = t.Name, t.Summary
+	if translated.Run == nil {
+		translated.Run = t.Run
+	}
+	return translated
 }
 
 // Default is the template that is written if none is chosen.
@@ -55,20 +61,41 @@ const Default = "hello"
 // List returns the templates of scheduler init.
 func List() []Template {
 	return []Template{
-		{Name: Default, Summary: wording.Say("one question, one answer"), Run: []string{"run", "flows/hello.yaml", "--explain"}, folders: []string{"hello"}},
-		{Name: "chat", Summary: wording.Say("a chat that remembers its users"), Run: []string{"run", "flows/chat.yaml", "--replay", "--explain"}, folders: []string{"chat"}},
-		{Name: "desk", Summary: wording.Say("a support desk: asks for the order number, looks orders up, refunds"), Run: []string{"run", "flows/support.yaml", "--replay", "--explain"}, folders: []string{"desk"}, examples: []string{"support"}},
-		{Name: "lorebook", Summary: wording.Say("a role play with a lorebook"), Run: []string{"run", "flows/lorebook.yaml", "--replay", "--explain"}, folders: []string{"lorebook"},
-			chinese: &Template{Run: []string{"run", "flows/roleplay.yaml", "--replay", "--explain"}, examples: []string{"roleplay"}}},
+		{
+			Name: Default, Summary: wording.Say("one question, one answer"), Run: []string{"run", "flows/hello.yaml", "--explain"},
+			folders: []string{common, "hello"}, chinese: &Template{folders: []string{commonChinese, "hello.zh"}},
+		},
+		{
+			Name: "chat", Summary: wording.Say("a chat that remembers its users"), Run: []string{"run", "flows/chat.yaml", "--replay", "--explain"},
+			folders: []string{common, "chat"}, chinese: &Template{folders: []string{commonChinese, "chat.zh"}},
+		},
+		{
+			Name: "desk", Summary: wording.Say("a support desk: asks for the order number, looks orders up, refunds"), Run: []string{"run", "flows/support.yaml", "--replay", "--explain"},
+			folders: []string{common, "desk"}, examples: []string{"support"},
+			chinese: &Template{folders: []string{commonChinese, "desk.zh"}, examples: []string{"support"}},
+		},
+		{
+			Name: "lorebook", Summary: wording.Say("a role play with a lorebook"), Run: []string{"run", "flows/lorebook.yaml", "--replay", "--explain"},
+			folders: []string{common, "lorebook"},
+			chinese: &Template{Run: []string{"run", "flows/roleplay.yaml", "--replay", "--explain"}, folders: []string{commonChinese}, examples: []string{"roleplay"}},
+		},
 	}
 }
 
-// DemoFlow is the flow that scheduler demo runs from its recorded answers.
-const DemoFlow = "flows/quickstart.yaml"
+// The folders with the files of every template.
+const (
+	common        = "common"
+	commonChinese = "common.zh"
+)
 
-// Demo is the project of scheduler demo: the quickstart, a chat, and a flow that asks for missing values.
+// Demo is the project of scheduler demo: a flow that Run runs from its recorded answers, a chat, and a flow that asks for missing values.
 func Demo() Template {
-	return Template{Name: "demo", folders: []string{"chat", "demo"}, examples: []string{"quickstart"}}
+	return Template{
+		Name: "demo", Run: []string{"run", "flows/quickstart.yaml", "--replay", "--explain"}, folders: []string{common, "chat", "demo"}, examples: []string{"quickstart"},
+		chinese: &Template{
+			Run: []string{"run", "flows/roleplay.yaml", "--replay", "--explain"}, folders: []string{commonChinese, "chat.zh", "demo.zh"}, examples: []string{"roleplay"},
+		},
+	}
 }
 
 // Names returns the names of the templates.
@@ -115,20 +142,25 @@ func (t Template) Files() ([]File, error) {
 			if inside == "gitignore" { // a real .gitignore would hide files of this repository
 				inside = ".gitignore"
 			}
-			files = append(files, File{path.Join(folder, inside), content})
+			name = path.Join(folder, inside)
+			if at := slices.IndexFunc(files, func(f File) bool { return f.Name == name }); at >= 0 {
+				files[at].Content = content
+				return err
+			}
+			files = append(files, File{name, content})
 			return err
 		})
 	}
 	every := func(string) bool { return true }
 	var wrong []error
-	for _, folder := range append([]string{"common"}, t.folders...) {
-		wrong = append(wrong, add(folders, folder, "", every))
-	}
 	for _, example := range t.examples {
 		isPart := func(name string) bool {
 			return strings.HasPrefix(name, "flows/"+example+".") || strings.HasPrefix(name, "flows/"+example+"/")
 		}
 		wrong = append(wrong, add(examples.Flows, "flows", "flows", isPart))
+	}
+	for _, folder := range t.folders {
+		wrong = append(wrong, add(folders, folder, "", every))
 	}
 	wrong = append(wrong, add(skills.Files, ".", ".agents/skills", every))
 	for i := range files {
