@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// usualRetry is what of retry a step leaves out.
+// usualRetry has the defaults for the members of retry that a step leaves out.
 var usualRetry = Retry{MaxAttempts: 3, InitialInterval: 500 * time.Millisecond, Multiplier: 2, MaxInterval: 10 * time.Second}
 
 // compileFlow makes the Flow and its Steps of the keys. Calls, order and names are
@@ -102,8 +102,8 @@ func (u *unit) inputSchema() *schema.Schema {
 	return s
 }
 
-// withoutInvalid returns a schema with {} in the place of the properties and definitions in which
-// the faults are, so that what is said of the others holds; ok is false where one is elsewhere.
+// withoutInvalid returns a schema with {} in place of the faulty properties and definitions, so that checks of the
+// others still apply; ok is false if a fault is elsewhere.
 func withoutInvalid(doc value.Value, err error) (rest value.Value, ok bool) {
 	var wrong *schema.InvalidError
 	if !errors.As(err, &wrong) || len(wrong.Problems) == 0 {
@@ -126,8 +126,8 @@ func withoutInvalid(doc value.Value, err error) (rest value.Value, ok bool) {
 	return value.OfMap(root), true
 }
 
-// reportSchema reports what is wrong with a schema of the flow, each fault at its own place.
-// within is the pointer of the node in the schema.
+// reportSchema reports the faults of a schema of the flow, each at its own place. within is the pointer of the
+// node in the schema.
 func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) {
 	var wrong *schema.InvalidError
 	if !errors.As(err, &wrong) || len(wrong.Problems) == 0 {
@@ -192,8 +192,8 @@ func (u *unit) compileStep(k *stepKeys) {
 	u.compileTimes(s)
 }
 
-// compileOverride checks the schemas of override_input as they are laid over the parameters of
-// the call: in its draft, where that is known, and with its definitions.
+// compileOverride checks the schemas of override_input as they are laid over the parameters of the call: in its
+// draft, if that is known, and with its definitions.
 func (u *unit) compileOverride(s *stepUnit) {
 	node := s.keys.OverrideInput.node
 	params := u.paramsDoc(s)
@@ -220,8 +220,8 @@ func (u *unit) compileOverride(s *stepUnit) {
 	}
 }
 
-// paramsDoc returns the schema of the parameters of the step's call; null where that is known only
-// when the step runs.
+// paramsDoc returns the schema of the parameters of the step's call; null if that is known only when the step
+// runs.
 func (u *unit) paramsDoc(s *stepUnit) (doc value.Value) {
 	if !s.known {
 		return doc
@@ -247,7 +247,7 @@ func (u *unit) paramsDoc(s *stepUnit) (doc value.Value) {
 	env.Dir = u.dir
 	narrow, err := s.Def.ParamsFor(context.Background(), env, given)
 	if err != nil {
-		return doc // what is wrong is told where the parameters are checked
+		return doc // its faults are reported with the parameters
 	}
 	return narrow.Doc()
 }
@@ -291,8 +291,8 @@ func (u *unit) compileTimes(s *stepUnit) {
 	}
 }
 
-// compileWith compiles with: parameters that the call takes literally are data, but for
-// what !expr computes in them.
+// compileWith compiles with: parameters that the call takes literally are data, except the values that !expr
+// computes in them.
 func (u *unit) compileWith(s *stepUnit) *Param {
 	var literal []string
 	if s.known {

@@ -29,8 +29,8 @@ func (u *unit) setOrigin(p *Param, k anyKey) {
 	}
 }
 
-// compileParam compiles a node: texts are templates, and what has no template in it is
-// one literal. The names that it mentions are added to uses.
+// compileParam compiles a node: texts are templates, and a value without a template is one literal. The names that
+// it mentions are added to uses.
 func (u *unit) compileParam(n *yaml.Node, uses *[]nameUse) *Param {
 	pos := u.positionOf(n)
 	n = yaml.Resolve(n)
@@ -192,8 +192,8 @@ func (u *unit) compileLiteral(n *yaml.Node, uses *[]nameUse) *Param {
 	return u.literalParam(n, pos, "")
 }
 
-// literalParam reads a node as data; file is the path of a !file. What cannot be read leads to no
-// further problem.
+// literalParam reads a node as data; file is the path of a !file. A part that cannot be read leads to no further
+// problem.
 func (u *unit) literalParam(n *yaml.Node, pos Position, file string) *Param {
 	v, ok := u.readWholeLiteral(n)
 	if !ok {
@@ -202,7 +202,7 @@ func (u *unit) literalParam(n *yaml.Node, pos Position, file string) *Param {
 	return &Param{Pos: pos, File: file, Literal: v}
 }
 
-// readWholeLiteral is readLiteral; v is null and ok false where a part cannot be read, which is reported.
+// readWholeLiteral is readLiteral; v is null and ok false if a part cannot be read, which is reported.
 func (u *unit) readWholeLiteral(n *yaml.Node) (v value.Value, ok bool) {
 	before := len(u.problems)
 	v = u.readLiteral(n)
@@ -289,8 +289,8 @@ func (u *unit) fileValue(n *yaml.Node) value.Value {
 	return v
 }
 
-// parseFile reads data by the file's extension; what is not JSON, JSONC or YAML is
-// text. Errors begin with line and column.
+// parseFile reads data by the file's extension; anything but JSON, JSONC and YAML is text. Errors begin with line
+// and column.
 func parseFile(path string, content []byte) (value.Value, error) {
 	if len(content) > yaml.MaxBytes {
 		return value.Value{}, wording.Errorf("1:1: the file has more than %d bytes", yaml.MaxBytes)

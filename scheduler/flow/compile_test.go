@@ -182,8 +182,8 @@ func checkFile(t *testing.T, loader *Loader, path, want, problem string) {
 	}
 }
 
-// What was read before is all that a flow needs: with the text and the files of
-// a loaded flow it loads again without a disk.
+// A flow needs only the files read before: with the text and the files of a loaded flow it loads again without a
+// disk.
 func TestLoadFromFiles(t *testing.T) {
 	first, problems := fakeLoader(t).Load("graph/testdata/all.yaml")
 	if first == nil {

@@ -119,7 +119,7 @@ func (u *unit) compileTimezone(k anyKey) (*time.Location, *Param) {
 	return u.compileZone(&textKey{keyPlace: k.keyPlace, text: prompt.Text(v)}), nil
 }
 
-// compileCron returns what the expression and the zone of a schedule mean; nil where one is wrong.
+// compileCron returns the schedule for an expression and a zone; nil if one is wrong.
 func (u *unit) compileCron(k *scheduleKeys) *trigger.Schedule {
 	zone := u.compileZone(&k.Timezone)
 	if !k.Cron.isSet() {

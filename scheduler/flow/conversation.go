@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// conversationName is what templates know the messages before the question by.
+// conversationName is the name of the messages before the question in templates.
 const conversationName = "conversation"
 
 // readsConversation reports whether a run of the flow reads the messages that came before the question:
@@ -22,8 +22,8 @@ func (u *unit) readsConversation() bool {
 
 func isConversation(use nameUse) bool { return len(use.Path) > 0 && use.Path[0] == conversationName }
 
-// stepReadsConversation reports that of a step, with the call that fills its parameters and what its
-// call runs inside it.
+// stepReadsConversation reports whether a step reads the conversation, including the call that fills its
+// parameters and the parts that its call runs inside it.
 func (u *unit) stepReadsConversation(s *stepUnit) bool {
 	if slices.ContainsFunc(slices.Concat(s.whenUses, s.eachUses, s.uses), isConversation) {
 		return true
@@ -92,7 +92,8 @@ func newPromptTools(steps []*stepUnit) *promptTools {
 	return p
 }
 
-// toolsAfter returns the names for a step. Those of steps that name each other in a circle, which lint refuses, may be incomplete.
+// toolsAfter returns the names for a step. They may be incomplete for steps that name each other in a circle,
+// which lint refuses.
 func (p *promptTools) toolsAfter(id string) (names []string) {
 	if known, ok := p.found[id]; ok {
 		return known

@@ -19,8 +19,7 @@ type decoder struct {
 	*report
 }
 
-// keyPlace is where a key and its value stand. The zero keyPlace is a key that
-// was not written.
+// keyPlace is the place of a key and its value. The zero keyPlace is a key that was not written.
 type keyPlace struct{ key, node *yaml.Node }
 
 // isSet reports whether the key is there and was good.
@@ -29,7 +28,7 @@ func (p keyPlace) isSet() bool { return p.node != nil }
 // theFlow names the flow itself in messages.
 const theFlow = "the flow"
 
-// decodeObject reads a mapping into a struct of keys. what names it in messages.
+// decodeObject reads a mapping into a struct of keys. The argument what names it in messages.
 func (d *decoder) decodeObject(at keyPlace, what string, into reflect.Value) {
 	n := yaml.Resolve(at.node)
 	if n.Kind != yaml.Mapping {
@@ -65,7 +64,7 @@ func (d *decoder) decodeObject(at keyPlace, what string, into reflect.Value) {
 	}
 }
 
-// A leaf reads itself from a node; the tag is that of its field.
+// A leaf reads itself from a node; the tag is the field's.
 type leaf interface {
 	decode(d *decoder, at keyPlace, tag reflect.StructTag)
 }
@@ -283,7 +282,7 @@ func keyAt(n *yaml.Node, pointer string) *yaml.Node {
 	return node
 }
 
-// ownTag returns the tag of a node, such as !file, or "" where the tag is one of YAML's own.
+// ownTag returns the tag of a node, such as !file, or "" if the tag is one of YAML's own.
 func ownTag(n *yaml.Node) string {
 	if tag := n.ShortTag(); n.Style&yaml.Tagged != 0 && !strings.HasPrefix(tag, "!!") {
 		return tag

@@ -100,7 +100,7 @@ func (d *decoder) checkName(at *yaml.Node, what, name string) bool {
 	return !hidden
 }
 
-// lowerOnly adds to the hint about a pattern what is special about ids.
+// lowerOnly adds to the hint about a pattern the particular rule for ids.
 func lowerOnly(pattern string) wording.Text {
 	if strings.Contains(pattern, "A-Z") {
 		return wording.Text{}

@@ -3,18 +3,17 @@
 //
 // A [Loader] goes through these stages, each in the files named after it:
 //
-//  1. load.go reads the file; load_syntax.go parses the YAML and explains what is not
-//     YAML. internal/yamltext knows the place of every byte.
-//  2. decode.go takes the document apart by the keys that keys.go lists, and reports
-//     keys that are unknown or misspelt. editor.go makes the schema for editors of the
-//     same list.
-//  3. compile.go makes the steps of the keys; compile_param.go turns every value into a
-//     [Param] (param.go): a literal, a template, an expression, or a map or list of such.
+//  1. load.go reads the file; load_syntax.go parses the YAML and explains syntax errors. internal/yamltext knows
+//     the place of every byte.
+//  2. decode.go takes the document apart by the keys that keys.go lists, and reports keys that are unknown or
+//     misspelt. editor.go makes the schema for editors from the same list.
+//  3. compile.go makes the steps from the keys; compile_param.go turns every value into a [Param] (param.go): a
+//     literal, a template, an expression, or a map or list of such.
 //  4. load.go loads the sub-flows; step_order.go and lint_order.go link each step to the
 //     steps that it needs.
 //  5. The other lint files check calls, their parameters, and every name that a template
 //     mentions.
 //
-// What is wrong is a [Problem] with its [Position]. What is right is a [Flow]:
-// immutable, and safe for concurrent use. The package graph below draws it.
+// A fault is a [Problem] with its [Position], for example an unknown call with hello.yaml:3:11. The result is a
+// [Flow]: immutable, and safe for concurrent use. The package graph below draws it.
 package flow

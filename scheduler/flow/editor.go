@@ -9,9 +9,9 @@ import (
 )
 
 // EditorSchema returns the JSON Schema (draft 7) of flow files for editors: it
-// completes keys, the names of calls, and the parameters of the call that a step
-// names. It is more lenient than lint where templates may stand. providers are the model providers of the
-// settings, which it completes after llm: as one name and in a list.
+// completes keys, the names of calls, and the parameters of the call that a step names. It is more lenient than
+// lint at places that allow templates. providers are the model providers of the settings, which it completes after
+// llm: as one name and in a list.
 func EditorSchema(reg *calls.Registry, providers ...string) value.Value {
 	doc := schema.MustFor[flowKeys]().Doc()
 	properties, _ := doc.Get("properties")
@@ -106,7 +106,7 @@ func changeProperties(doc value.Value, property string, change func(value.Value)
 	return value.OfMap(m)
 }
 
-// editorParams returns what holds for a step of one call.
+// editorParams returns the schema for a step of one call.
 func editorParams(info *calls.Info) value.Value {
 	params := allowExpressions(ParamsDoc(info))
 	doc := keySchema("properties", keySchema("with", withMembers(params, "type", []string{"object", "string"})))
@@ -119,9 +119,9 @@ func editorParams(info *calls.Info) value.Value {
 	return withMembers(doc, "if", filled, "else", needed)
 }
 
-// allowExpressions makes room for templates in the schema of parameters: where no text may
-// stand, one with {{ may, and where an object or a list is wanted any text, which
-// may be the path of a !file. Required parameters are left to the caller.
+// allowExpressions allows templates in the schema of parameters: a place that allows no text then allows one with
+// {{, and a place for an object or a list any text, which may be the path of a !file. Required parameters are left
+// to the caller.
 func allowExpressions(doc value.Value) value.Value {
 	m := doc.Map().Clone()
 	m.Delete("required")

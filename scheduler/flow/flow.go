@@ -17,7 +17,7 @@ type Flow struct {
 	Source      []byte
 	Name        string
 	Description string
-	// Language is zh, en, another language, or "" where the flow does not say.
+	// Language is zh, en, another language, or "" if the flow names none.
 	Language string
 	// Zone is the time zone of the run's clock, nil if the flow names none; Timezone is the template of its name, for example
 	// {{ inputs.timezone }}. At most one is set.
@@ -25,19 +25,19 @@ type Flow struct {
 	Timezone *Param
 	// Inputs is the schema of the inputs, an object; never nil.
 	Inputs *schema.Schema
-	// User and Session are templates of the memory scope; nil where not given. AllSessions is set
-	// by sessions: all. A flow without User has no memory.
+	// User and Session are templates of the memory scope; nil if not given. AllSessions is set by sessions: all. A
+	// flow without User has no memory.
 	User, Session *Param
 	AllSessions   bool
-	// Triggers start runs of the flow; those of sub-flows start runs of these alone.
+	// Triggers start runs of the flow; a sub-flow's triggers only start runs of the sub-flow.
 	Triggers Triggers
 	Steps    []*Step
-	// Outputs is a map of templates; nil where the flow has none.
+	// Outputs is a map of templates; nil if the flow has none.
 	Outputs *Param
-	// OnError is the reply template over error; nil where the flow has none.
+	// OnError is the reply template over error; nil if the flow has none.
 	OnError *Param
-	// Queue is that of the workers that carry runs of the flow out on other machines; "" leaves it
-	// to the configuration.
+	// Queue is the queue of the workers that carry out runs of the flow on other machines; "" leaves it to the
+	// configuration.
 	Queue string
 	// MaxTokens is the budget; 0 is none.
 	MaxTokens int
@@ -52,8 +52,7 @@ type Flow struct {
 	CanWait bool
 	// Plugins are the names of the plugins that the flow wants.
 	Plugins []string
-	// Files are the other files that it needs, by their paths: those of !file and of
-	// sub-flows.
+	// Files are the other files that it needs, by their paths: files named by !file, and sub-flows.
 	Files map[string][]byte
 
 	byID     map[string]int
@@ -61,12 +60,10 @@ type Flow struct {
 	registry *calls.Registry
 }
 
-// FindCall returns the definition of a call by its name: that of a step, or of one that a step runs
-// inside itself.
+// FindCall returns the definition of a call by its name: a step's call, or one that a step runs inside itself.
 func (f *Flow) FindCall(name string) (def calls.Definition, ok bool) { return f.registry.Call(name) }
 
-// OutputSchema returns the JSON Schema of Outputs, as far as it is known; null where the flow
-// has none.
+// OutputSchema returns the JSON Schema of Outputs, as far as it is known; null if the flow has none.
 func (f *Flow) OutputSchema() value.Value { return f.outputs }
 
 // Step finds a step by its id.
@@ -78,8 +75,8 @@ func (f *Flow) Step(id string) (*Step, bool) {
 	return f.Steps[i], true
 }
 
-// Ancestors lists the steps that step must wait for, directly or not, in file
-// order: what it may see.
+// Ancestors lists the steps that step must wait for, directly or not, in file order: the steps whose outputs it
+// may use.
 func (f *Flow) Ancestors(step int) []int {
 	seen := make([]bool, len(f.Steps))
 	todo, found := []int{step}, []int(nil)
@@ -109,8 +106,8 @@ type Step struct {
 	Name        string
 	Description string
 	Def         calls.Definition
-	// Needs are the steps that must be over before this one; Implicit is set where
-	// the flow did not write them: it is the step before.
+	// Needs are the steps that must be over before this one; Implicit is set if the flow did not write them: then it
+	// is the step before.
 	Needs    []int
 	Implicit bool
 	// Next are the steps that need this one.
@@ -121,14 +118,14 @@ type Step struct {
 	ForEach *Param
 	// MaxParallel is how many items run at a time; 0 leaves it to the executor.
 	MaxParallel int
-	// Queue is where a flow that the step runs waits for a worker, in a run on other machines; "" is
+	// Queue is the queue in which a flow that the step runs waits for a worker, in a run on other machines; "" is
 	// [Flow] Queue of that flow.
 	Queue string
-	// MentionsRun is set where the templates of the step mention run.
+	// MentionsRun is set if the templates of the step mention run.
 	MentionsRun bool
 	// Resolve are the names of the variables (vars.NAME) that the step mentions.
 	Resolve []string
-	// LLM are the names of the model providers that the step asks; empty: those of its flow.
+	// LLM names the model providers that the step asks; empty: the flow's.
 	LLM           []string
 	EnableFilling bool
 	OverrideInput value.Value
@@ -138,9 +135,9 @@ type Step struct {
 	Retry         Retry
 	// Continue: a failure becomes the output {error: ...}.
 	Continue bool
-	// Output is the JSON Schema of what other steps see of it: of the call's output
-	// or of the sub-flow's outputs, of a list of such for a step with for_each, with
-	// error among the members for one that goes on after a failure.
+	// Output is the JSON Schema of the step's output for other steps: of the call's output or of the sub-flow's
+	// outputs, of a list of such for a step with for_each, with error among the members for one that continues after
+	// a failure.
 	Output value.Value
 	// Tools are the names of the tools of the steps that get the messages of this one, as far as
 	// the flow writes them out: for a prompt that tells the model of them.

@@ -3,8 +3,8 @@ package flow
 import "github.com/callnode/scheduler/llm/value"
 
 // The structs below are the keys of a flow file. They are the one source of both
-// the decoder and the editor's schema: json is the name, doc the description,
-// type the types of a value that any may stand for, enum what a text may be.
+// the decoder and the editor's schema: json is the name, doc the description, type the types of a value declared
+// as any, enum the allowed texts.
 
 type flowKeys struct {
 	Name        textKey      `json:"name,omitempty" doc:"The flow's name; the name of its file where it is left out." example:"weather"`

@@ -14,14 +14,13 @@ import (
 type Languages struct {
 	// Default is the language of flows that name none.
 	Default string
-	// Dir is the directory of the users' texts, as messages name it; "" where the
-	// settings name none.
+	// Dir is the directory of the users' texts, as messages name it; "" if the settings name none.
 	Dir string
-	// Files is that directory, as [calls.Env] has it; nil where there is none.
+	// Files is that directory, as in [calls.Env]; nil if there is none.
 	Files fs.FS
 }
 
-// defaultName returns the default language, "" where there are no languages.
+// defaultName returns the default language, "" if there are no languages.
 func (l *Languages) defaultName() string {
 	if l == nil {
 		return ""
@@ -50,12 +49,12 @@ func (l *Languages) folders(dir string) (names []string) {
 	return names
 }
 
-// entries returns what is in a folder of Files, but for hidden files.
+// entries returns the names in a folder of Files, except hidden files.
 func (l *Languages) entries(dir string) (names []string) {
 	if l.Files == nil {
 		return nil
 	}
-	entries, _ := calls.ReadDirFS(l.Files, dir) // what is not there is said where it is needed
+	entries, _ := calls.ReadDirFS(l.Files, dir) // a missing folder is reported when it is needed
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") {
 			names = append(names, e.Name())

@@ -11,8 +11,8 @@ import (
 // beginning of a prompt.
 const minCached = 4096
 
-// lintCaches warns of prompts that begin with what changes from request to request, and
-// go on with a long text that does not: no provider can cache that.
+// lintCaches warns of prompts that begin with text that changes from request to request, and continue with a long
+// text that does not: no provider can cache that.
 func (u *unit) lintCaches() {
 	steps := make([]*Step, len(u.steps))
 	for i, s := range u.steps {
@@ -29,7 +29,7 @@ func (u *unit) lintCaches() {
 	}
 }
 
-// lintCache warns of the first piece that changes, where enough stands after it.
+// lintCache warns of the first piece that changes, if enough text follows it.
 func (u *unit) lintCache(s *Step, segments []segment, warned map[Position]bool) {
 	first := slices.IndexFunc(segments, func(s segment) bool { return s.changing != "" })
 	if first < 0 || warned[segments[first].pos] {

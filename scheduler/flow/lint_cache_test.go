@@ -97,7 +97,7 @@ func TestLintCaches(t *testing.T) {
 	}
 }
 
-// What changes is followed into the flow that a step runs, and out of it to what that was given.
+// Changing text is followed into the flow that a step runs, and from there out to its inputs.
 func TestLintCachesOfSubFlows(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

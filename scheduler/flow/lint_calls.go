@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// lintCalls checks what steps say against their calls.
+// lintCalls checks steps against their calls.
 func (u *unit) lintCalls() {
 	for _, s := range u.steps {
 		u.lintKeys(s)
@@ -38,7 +38,8 @@ func (u *unit) lintCalls() {
 // memoryHint is the remedy for everything that lacks a user of the memory.
 const memoryHint = `write memory: {user: "{{ run.user }}"} in the flow`
 
-// hasMemory reports whether the flow names whose memory it works in. What a flow around it names does not count.
+// hasMemory reports whether the flow names the user of its memory. A user named by a flow around it does not
+// count.
 func (u *unit) hasMemory() bool { return u.flow.User != nil && !isBlank(u.flow.User) }
 
 // lintScope refuses memory: without a user, which would name no memory.
@@ -64,8 +65,8 @@ func (u *unit) lintMemory(at Position, def calls.Definition) {
 	u.add(at, "%s works in the memory of a user, and the flow names none", def.Info.Name).hint(memoryHint)
 }
 
-// lintListed checks a name against a list of known ones; a nil list is not known. unknown
-// and listed are the formats of message and hint, none is the hint where the list is empty.
+// lintListed checks a name against a list of known ones; a nil list is not known. unknown and listed are the
+// formats of message and hint, none is the hint if the list is empty.
 func (u *unit) lintListed(k textKey, known []string, unknown, none, listed string) {
 	if !k.isSet() || known == nil || slices.Contains(known, k.text) {
 		return
@@ -75,8 +76,8 @@ func (u *unit) lintListed(k textKey, known []string, unknown, none, listed strin
 	p.suggest(k.text, known, listed)
 }
 
-// lintOverride finds names in override_input that are no parameters of the call: it refuses what is
-// filled in there.
+// lintOverride finds names in override_input that are not parameters of the call: it refuses values filled in
+// there.
 func (u *unit) lintOverride(s *stepUnit) {
 	if !s.known || s.Def.Info.Params == nil {
 		return

@@ -53,7 +53,7 @@ func TestOverrideOfAnotherDraft(t *testing.T) {
 	}
 }
 
-// The parameters of an operation are of the draft of its document, and so is what is laid over them.
+// The parameters of an operation have the draft of its document, and so has override_input.
 func TestOverrideOfAnOperation(t *testing.T) {
 	registry, err := calls.NewRegistry(builtin.Calls()...)
 	if err != nil {

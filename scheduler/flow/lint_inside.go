@@ -30,7 +30,7 @@ func (u *unit) lintInside(s *stepUnit) {
 	}
 }
 
-// lintInnerInputs checks what a step fixes of the inputs of a flow that its call runs.
+// lintInnerInputs checks the inputs that a step sets for a flow that its call runs.
 func (u *unit) lintInnerInputs(s *stepUnit, in calls.Inside, inner *Flow) {
 	if inner == nil || in.With == "" {
 		return
@@ -45,8 +45,8 @@ func (u *unit) lintInnerInputs(s *stepUnit, in calls.Inside, inner *Flow) {
 	u.reportParams(s, slices.DeleteFunc(problems, isMissingInput)) // the model gives the rest
 }
 
-// askInside asks the call of a step what it runs inside itself. A panic there is reported
-// by askCall, which asks it the like.
+// askInside asks the call of a step for the calls and flows that it runs inside itself. A panic there is reported
+// by askCall, which uses the call in a similar way.
 func (u *unit) askInside(s *stepUnit) (inside []calls.Inside) {
 	if s.Def.Runs == nil || s.With == nil || s.With.Expr != nil {
 		return nil
@@ -59,9 +59,9 @@ func (u *unit) askInside(s *stepUnit) (inside []calls.Inside) {
 	return s.Def.Runs(params)
 }
 
-// loadInnerFlow reports what is wrong with a flow that a call runs inside itself. Unlike
-// those of flow steps it may run the flow that names it. A run reads it when it needs it. It
-// returns nil where the flow is wrong, or is being loaded.
+// loadInnerFlow reports the faults of a flow that a call runs inside itself. Unlike the flow of a flow step it may
+// run the flow that names it. A run reads it when it needs it. It returns nil if the flow has errors, or is being
+// loaded.
 func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
 	full := u.pathBeside(path)
 	if known, ok := ld.inner[full]; ok {
@@ -94,7 +94,7 @@ func (u *unit) lintProviders(k *providersKey) {
 	}
 }
 
-// lintStepProviders checks llm of a step, which does nothing where the step asks no model.
+// lintStepProviders checks llm of a step, which has no effect if the step asks no model.
 func (u *unit) lintStepProviders(s *stepUnit) {
 	k := &s.keys.LLM
 	if !k.isSet() {
@@ -109,8 +109,8 @@ func (u *unit) lintStepProviders(s *stepUnit) {
 	}
 }
 
-// lintAbilities refuses a step that needs what the model of one of its providers cannot do. Images reach
-// it by the steps before it.
+// lintAbilities refuses a step that needs an ability that the model of one of its providers lacks. For example,
+// images reach it through the steps before it.
 func (u *unit) lintAbilities(s *stepUnit) {
 	if !s.known || !s.Def.Info.UsesLLM {
 		return
@@ -143,7 +143,7 @@ func (u *unit) lintAbilities(s *stepUnit) {
 	}
 }
 
-// needsOf asks the call of a step what the model must be able to do.
+// needsOf asks the call of a step for the abilities that the model must have.
 func needsOf(s *Step) []string {
 	if s.Def.Needs == nil || s.With == nil || s.With.Expr != nil {
 		return nil

@@ -12,8 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Check returns an error for a language without texts. One of a region (zh-CN) is there where
-// the language is.
+// Check returns an error for a language without texts. One of a region (zh-CN) exists if the language does.
 func (l *Languages) Check(language string) error {
 	known := l.Names()
 	if slices.ContainsFunc(calls.WithoutRegion(language), func(name string) bool { return slices.Contains(known, name) }) {
@@ -29,8 +28,7 @@ func (l *Languages) Check(language string) error {
 	return err.WithHint("%s", say("there are %s; put the texts of another one into %s", strings.Join(known, ", "), filepath.Join(l.Dir, language)))
 }
 
-// lintLanguage finds a language that no text is in, and what is wrong with the texts
-// that the steps use.
+// lintLanguage finds a language without texts, and faults of the texts that the steps use.
 func (u *unit) lintLanguage() {
 	known := u.loading.Languages
 	if known == nil {
@@ -65,8 +63,8 @@ func (u *unit) lintLanguage() {
 	}
 }
 
-// lintTexts looks at a set of texts that a step uses, once in a flow. none are the
-// files of the set where the language has none of them.
+// lintTexts checks a set of texts that a step uses, once in a flow. none lists the files of the set if the
+// language has none of them.
 func (u *unit) lintTexts(set *calls.Texts) (none []string) {
 	key := u.language + "/" + set.Folder
 	if u.loading.texts[key] {
@@ -78,7 +76,7 @@ func (u *unit) lintTexts(set *calls.Texts) (none []string) {
 	return none
 }
 
-// Lint finds what is wrong with the texts of a call in a language, outside of flows.
+// Lint finds the faults of the texts of a call in a language, outside of flows.
 func (l *Languages) Lint(language string, def calls.Definition) (problems Problems) {
 	for i := range def.Texts {
 		set := &def.Texts[i]
@@ -91,8 +89,8 @@ func (l *Languages) Lint(language string, def calls.Definition) (problems Proble
 	return problems.in(l.Default)
 }
 
-// checkTexts finds what is wrong with a set of texts in a language, whatever its region. none
-// are the files of the set where there are none of them.
+// checkTexts finds the faults of a set of texts in a language of any region. none lists the files of the set if
+// none of them exist.
 func (l *Languages) checkTexts(language string, set *calls.Texts) (problems Problems, none []string) {
 	missing := set.Names()
 	for _, name := range calls.WithoutRegion(language) {
@@ -168,8 +166,8 @@ func (l *Languages) reportMissing(language, folder string, missing []string) (pr
 	return problems
 }
 
-// LintLanguages finds what is wrong with the texts that users wrote, in whatever
-// language and for whatever call; nothing where Languages is nil.
+// LintLanguages finds the faults of the texts that users wrote, in any language and for any call; nothing if
+// Languages is nil.
 func (l *Loader) LintLanguages() (problems Problems) {
 	if l.Languages == nil {
 		return nil

@@ -11,14 +11,14 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// templateView is what the templates of one place may name.
+// templateView has the names that the templates of one place may use.
 type templateView struct {
 	step *stepUnit // nil outside steps
 	// item: item and index are there. failure: error is there.
 	item, failure bool
 	// steps: outputs of steps may be there.
 	steps bool
-	// where names the place in messages.
+	// where is the name of the place in messages.
 	where wording.Text
 }
 
@@ -38,8 +38,8 @@ type definedTest struct {
 	name     string
 }
 
-// definedTests finds the steps that templates ask about, which helps all that they say
-// of them. {{ a.text | default("") }} helps itself alone, and only where a was skipped.
+// definedTests finds the steps that templates test, which makes all their uses of those steps safe. {{ a.text |
+// default("") }} only makes itself safe, and only if a was skipped.
 func definedTests(uses []nameUse) map[definedTest]bool {
 	var asked map[definedTest]bool
 	for _, u := range uses {
@@ -273,8 +273,8 @@ func joinPath(path []string) string {
 	return b.String()
 }
 
-// lintInput checks a name against the properties of the input schema. What the
-// schema does not name is taken for a slip, unless it allows more.
+// lintInput checks a name against the properties of the input schema. A name that the schema does not have is
+// treated as a mistake, unless it allows more.
 func (u *unit) lintInput(use nameUse) {
 	doc := u.flow.Inputs.Doc()
 	properties, listed := doc.Get("properties")
@@ -350,7 +350,7 @@ func (u *unit) lintSecretName(pos Position, name string) {
 	p.suggest(name, allowed, "there are %s; list it under secrets in the configuration")
 }
 
-// lintStepUses checks that steps use only what is upstream of them.
+// lintStepUses checks that steps only use upstream steps.
 func (u *unit) lintStepUses(uses []stepUse) {
 	pairs := make([][2]int, len(uses))
 	for i, use := range uses {
@@ -406,7 +406,7 @@ func (u *unit) lintPresence(use stepUse, from *stepUnit) {
 		hint("write {{ %s if %s is defined else '...' }}", joinPath(use.Path), use.to.ID)
 }
 
-// completeFlow makes what others ask of a flow that is good.
+// completeFlow sets the data of a correct flow that other code uses.
 func (u *unit) completeFlow() {
 	u.flow.byID = u.byID
 	u.flow.ReadsConversation = u.readsConversation()

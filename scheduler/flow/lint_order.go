@@ -10,13 +10,13 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// languageWords are what an expression does not read as the name of a step.
+// languageWords are words that an expression does not read as the name of a step.
 var languageWords = []string{
 	"true", "false", "none", "null", "and", "or", "not", "in", "is", "if", "else", "elif", "for", "loop", "self", "set",
 	"range", "dict", "namespace", "cycler", "joiner",
 }
 
-// lintOrder finds ids and needs, and what cannot run because of them.
+// lintOrder checks ids and needs, and finds steps that cannot run because of them.
 func (u *unit) lintOrder() {
 	u.lintIDs()
 	for _, s := range u.steps {
@@ -52,7 +52,7 @@ func (u *unit) lintIDs() {
 	}
 }
 
-// idPlace returns where a step gets its id: for one that is an alias (- *step) the alias.
+// idPlace returns the place at which a step gets its id: for one that is an alias (- *step) the alias.
 func (u *unit) idPlace(s *stepUnit) Position {
 	if itself := s.keys.itself.node; itself.Kind == yaml.Alias {
 		return u.positionOf(itself)

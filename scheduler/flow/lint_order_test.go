@@ -38,7 +38,7 @@ func randomFlow(t *rapid.T, circles bool) string {
 	return b.String()
 }
 
-// loadUnit loads a flow and keeps what lint knows of it.
+// loadUnit loads a flow and keeps lint's data about it.
 func loadUnit(t testing.TB, src string) *unit {
 	ld := &loading{Loader: fakeLoader(t)}
 	u := &unit{
@@ -49,8 +49,7 @@ func loadUnit(t testing.TB, src string) *unit {
 	return u
 }
 
-// What may be skipped, and what is sure to have run, is found by trying all
-// outcomes of all conditions.
+// The steps that may be skipped, and those sure to have run, are found by trying all outcomes of all conditions.
 func TestOrderAgainstAllOutcomes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		u := loadUnit(t, randomFlow(rt, false))
@@ -97,8 +96,8 @@ func TestOrderAgainstAllOutcomes(t *testing.T) {
 					continue
 				}
 				pairs = append(pairs, [2]int{a, b})
-				// A warning too many would be wrong where the output is sure to be there; the
-				// analysis may not see every such case, but must never miss a danger.
+				// An extra warning would be wrong if the output is sure to exist; the analysis may not see every such case,
+				// but must never miss a danger.
 				if ancestor[b][a] && u.order.surelyRan(a, b) && apart[a][b] {
 					rt.Fatalf("s%d is said to have run whenever s%d does", a, b)
 				}

@@ -46,7 +46,7 @@ func (u *unit) lintParams(s *stepUnit) {
 // maxParamProblems bounds how many problems of one step's parameters are reported: to find the place of each, all parameters are walked.
 const maxParamProblems = 100
 
-// reportParams reports problems of the parameters of a step, the errors first where not all are.
+// reportParams reports problems of the parameters of a step, the errors first if there are too many to report all.
 func (u *unit) reportParams(s *stepUnit, problems []paramProblem) {
 	more := len(problems) - maxParamProblems
 	if more > 0 {
@@ -83,7 +83,7 @@ func (u *unit) reportConstruct(s *stepUnit, with *Param, err error) {
 	u.add(pos, "%s: %v", s.Call, err).hintOf(err)
 }
 
-// askCall lets the call look at what is known of its parameters.
+// askCall lets the call check its known parameters.
 func (u *unit) askCall(s *stepUnit, with *Param, holes []hole) (problems []paramProblem) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -123,7 +123,7 @@ func tryConstruct(def calls.Definition, params value.Value) (err error) {
 	return err
 }
 
-// reportParam puts a problem of a parameter where the parameter stands.
+// reportParam reports a problem of a parameter at the parameter's place.
 func (u *unit) reportParam(s *stepUnit, p paramProblem) {
 	name := strings.TrimPrefix(p.Pointer, "/")
 	switch p.Keyword {
@@ -151,8 +151,8 @@ func (u *unit) reportParam(s *stepUnit, p paramProblem) {
 	found.Warning = p.Warning
 }
 
-// placeOfParam returns where a problem of a parameter stands: at its key or value, in its text, or in
-// the file that it is read from.
+// placeOfParam returns the place of a problem of a parameter: at its key or value, in its text, or in the file
+// that it is read from.
 func (u *unit) placeOfParam(s *stepUnit, p paramProblem) Position {
 	if p.File != "" {
 		return Position{p.File, p.Line, p.Col}

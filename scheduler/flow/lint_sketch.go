@@ -46,8 +46,8 @@ func sketchParam(p *Param, at string, holes *[]hole) value.Value {
 	return p.Literal
 }
 
-// paramProblem is a problem of a parameter with its texts in the built-in languages, which
-// count: those of the schema's problem are not looked at.
+// paramProblem is a problem of a parameter with its texts in the built-in languages, which are used instead of the
+// texts of the schema's problem.
 type paramProblem struct {
 	schema.Problem
 	message, hint wording.Text
@@ -62,7 +62,7 @@ func paramProblems(problems []schema.Problem) []paramProblem {
 	return list
 }
 
-// checkSketch checks a value with holes: what depends on a hole is not known.
+// checkSketch checks a value with holes: a part that depends on a hole is not known.
 func (u *unit) checkSketch(s *schema.Schema, v value.Value, holes []hole) []schema.Problem {
 	if len(holes) > 0 {
 		s = u.loading.withoutConditions(s)
@@ -110,7 +110,7 @@ func (ld *loading) withoutConditions(s *schema.Schema) *schema.Schema {
 	return l
 }
 
-// dropConditions takes out of a schema what depends on other parts of the value.
+// dropConditions removes the keywords of a schema that depend on other parts of the value.
 func dropConditions(doc value.Value) value.Value {
 	switch doc.Kind() {
 	case value.List:

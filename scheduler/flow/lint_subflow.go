@@ -30,8 +30,8 @@ const missingInput = "missing input"
 
 func isMissingInput(p paramProblem) bool { return p.Keyword == missingInput }
 
-// checkInputs holds what the parameters of a call have at a pointer to the inputs of the flow that
-// it runs; name is how the call names the flow.
+// checkInputs checks the call's parameters at a pointer against the inputs of the flow that it runs; name is the
+// call's name for the flow.
 func (u *unit) checkInputs(sub *Flow, name string, with value.Value, at string, holes []hole) []paramProblem {
 	inputs, given := with.At(at)
 	if !given {

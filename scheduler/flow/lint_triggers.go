@@ -28,7 +28,7 @@ func (u *unit) lintVerify(k *webhookKeys) {
 	}
 }
 
-// webhookShape and scheduleShape are what the templates of triggers know.
+// webhookShape and scheduleShape are the schemas of the names in the templates of triggers.
 var (
 	webhookShape = keySchema(
 		"type", "object", "additionalProperties", false, "properties", keySchema(
@@ -84,7 +84,7 @@ func (u *unit) lintTriggerUser(pos Position, user string, inputs *Param) {
 	}
 	given := value.OfMap(nil)
 	if inputs != nil {
-		given = inputs.Written() // null for what is computed
+		given = inputs.Written() // null for computed values
 	}
 	given = u.flow.Inputs.ApplyDefaults(given)
 	isKnown := true
@@ -110,8 +110,7 @@ func (u *unit) lintTriggerUser(pos Position, user string, inputs *Param) {
 	}
 }
 
-// lintTriggerInputs checks the inputs of a trigger against those of the flow, as far as they
-// are known.
+// lintTriggerInputs checks the inputs of a trigger against the flow's inputs, as far as they are known.
 func (u *unit) lintTriggerInputs(in *triggerInputs) {
 	param, node := in.param, in.inputs.node
 	if param == nil {

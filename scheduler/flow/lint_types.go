@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// outputOf returns the schema of what other steps see of a step: the call's output, or
-// that of the flow that it runs, with what for_each and on_error make of it.
+// outputOf returns the schema of a step's output for other steps: the call's output, or the output of the flow
+// that it runs, changed by for_each and on_error.
 func (u *unit) outputOf(s *stepUnit) value.Value {
 	if !s.known || s.Def.Info.Output == nil {
 		return keySchema()
@@ -92,7 +92,7 @@ func closedObject(names ...string) value.Value {
 	return keySchema("type", "object", "properties", properties, "additionalProperties", false)
 }
 
-// shapeOfParam returns the schema of what a param will give, as far as it is known.
+// shapeOfParam returns the schema of a param's value, as far as it is known.
 func (u *unit) shapeOfParam(p *Param) value.Value {
 	switch {
 	case p.Expr != nil:
@@ -119,8 +119,7 @@ func (u *unit) shapeOfParam(p *Param) value.Value {
 	return keySchema("type", p.Literal.Kind().String())
 }
 
-// lintTypes compares what expressions will give with what the parameters want,
-// where both are known.
+// lintTypes compares the types of expressions with the types of the parameters, if both are known.
 func (u *unit) lintTypes(s *stepUnit) {
 	if !s.known || s.With == nil {
 		return
@@ -177,8 +176,8 @@ type mismatch struct {
 	args   []any
 }
 
-// findMismatch compares the type of an expression with what is wanted, nil where it may
-// fit. source names it in messages.
+// findMismatch compares the type of an expression with the wanted type; nil if it may fit. source is its name in
+// messages.
 func findMismatch(have, want value.Value, source string) *mismatch {
 	haves, wants := typesOf(have), typesOf(want)
 	if len(haves) == 0 || len(wants) == 0 {
@@ -230,8 +229,8 @@ func findMissingMember(have, want value.Value, source string) *mismatch {
 	return nil
 }
 
-// typesOf returns the JSON types that a schema allows, nil where it does not say. An
-// integer and another number are told apart only when there is a value.
+// typesOf returns the JSON types that a schema allows, nil if it does not say. An integer and another number are
+// only distinguished when there is a value.
 func typesOf(doc value.Value) []string {
 	if hasAny(doc, "$ref", "anyOf", "oneOf", "allOf", "if") {
 		return nil
@@ -246,8 +245,8 @@ func typesOf(doc value.Value) []string {
 	return types
 }
 
-// declaredType returns the type of a schema. One that lists properties or items and names no
-// type is taken for that of an object or a list, as its author means it.
+// declaredType returns the type of a schema. One that lists properties or items and names no type counts as an
+// object's or a list's, as its author means it.
 func declaredType(doc value.Value) value.Value {
 	typed, isTyped := doc.Get("type")
 	switch {
@@ -279,7 +278,7 @@ func withArticle(kind string) wording.Text {
 	}[kind]
 }
 
-// lintList checks that what for_each names is a list, as far as that is known.
+// lintList checks that for_each names a list, as far as that is known.
 func (u *unit) lintList(s *stepUnit) {
 	if s.ForEach == nil || s.ForEach.Expr == nil {
 		return
@@ -289,8 +288,8 @@ func (u *unit) lintList(s *stepUnit) {
 	}
 }
 
-// shapeOfItem returns the schema of an item of for_each. Of a list that is written in the flow the
-// members are known: what no item has is a slip.
+// shapeOfItem returns the schema of an item of for_each. The members of a list written in the flow are known: a
+// name that no item has is a mistake.
 func (u *unit) shapeOfItem(s *stepUnit) value.Value {
 	shape, _ := u.shapeOf(s.ForEach).Get("items")
 	items := s.ForEach.Written().List()
@@ -309,7 +308,7 @@ func (u *unit) shapeOfItem(s *stepUnit) value.Value {
 	return keySchema("type", "object", "properties", members, "additionalProperties", false)
 }
 
-// shapeOf returns the schema of what a param will give, where all of it is known to be of one.
+// shapeOf returns the schema of a param's value, if all of it is known to have one.
 func (u *unit) shapeOf(p *Param) value.Value {
 	if p == nil || p.Expr == nil {
 		return keySchema()
@@ -320,8 +319,8 @@ func (u *unit) shapeOf(p *Param) value.Value {
 	return keySchema()
 }
 
-// shapeOfPath returns the schema of a step's output, of an input or of the question, or of
-// what a path leads to in it.
+// shapeOfPath returns the schema of a step's output, of an input or of the question, or of the part of it at a
+// path.
 func (u *unit) shapeOfPath(path []string) value.Value {
 	doc := keySchema()
 	i, isStep := u.byID[path[0]]
@@ -341,14 +340,14 @@ func (u *unit) shapeOfPath(path []string) value.Value {
 	return keySchema()
 }
 
-// lookup is what a path leads to in a schema.
+// lookup is the result of following a path in a schema.
 type lookup struct {
 	// unknown is the index of the part that cannot be there, -1 for none.
 	unknown int
-	// kind is the type of what has no such part; names are the parts that it has.
+	// kind is the type of the value without such a part; names are the parts that it has.
 	kind  string
 	names []string
-	// schema is what the whole path leads to; {} where nothing is known.
+	// schema is the schema at the end of the path; {} if nothing is known.
 	schema value.Value
 }
 
@@ -364,8 +363,8 @@ var methodsOf = map[string][]string{
 	"array": {"index", "count"},
 }
 
-// lookUpPath follows member names and list indexes through a schema. Where the
-// schema is open, a union or a reference, nothing more can be said.
+// lookUpPath follows member names and list indexes through a schema. If the schema is open, a union or a
+// reference, nothing more is known.
 func lookUpPath(schema value.Value, path []string) lookup {
 	open := lookup{unknown: -1, schema: keySchema()}
 	for i, part := range path {

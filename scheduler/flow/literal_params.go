@@ -11,12 +11,12 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// explainLiterals explains problems of literal parameters that were meant to be computed:
-// a text that is one {{ expression }} is taken as it is written there. Where nothing else is
-// wrong with one that names something of the flow, it is a warning of its own.
+// explainLiterals explains problems of literal parameters that were meant to be computed: a text that is one {{
+// expression }} is used there unchanged. If it names something of the flow and has no other fault, it gets a
+// warning of its own.
 func (u *unit) explainLiterals(s *stepUnit, problems []paramProblem) []paramProblem {
 	for _, name := range s.Def.Info.Literal {
-		if slices.Contains(s.Def.Info.Templates, name) { // it sees what the step sees
+		if slices.Contains(s.Def.Info.Templates, name) { // it sees the step's names
 			continue
 		}
 		expr, whole := u.wholeExpression(s, name)
@@ -84,8 +84,8 @@ func givesValue(with *Param, name string) bool {
 	return false
 }
 
-// A call may render a template that the flow gives it as a literal parameter ([calls.Info] Templates). Such
-// a template sees what its step sees, as if the flow had written for each name that it mentions
+// A call may render a template that the flow gives it as a literal parameter ([calls.Info] Templates). Such a
+// template sees its step's names, as if the flow had written for each name that it mentions
 //
 //	values: {inputs: {question: !expr inputs.question}, recall: !expr recall}
 //
@@ -163,13 +163,13 @@ func (p *Param) addName(path []string, pos Position, whole bool) {
 		p.Map = append(p.Map, Member{Key: root, Pos: pos, Param: &Param{Pos: pos, Map: []Member{}}})
 	}
 	source := joinPath(path[:2])
-	if _, err := prompt.ParseExpr(prompt.Source{Text: source}, nil); err != nil { // a key that is no name
+	if _, err := prompt.ParseExpr(prompt.Source{Text: source}, nil); err != nil { // a key that is not a name
 		source = root + "[" + value.OfString(path[1]).JSON() + "]"
 	}
 	p.Map[i].addOptional(path[1], source, pos)
 }
 
-// addOptional adds a member with the value of an expression, which is left out where that is undefined.
+// addOptional adds a member with the value of an expression, which is left out if that is undefined.
 func (p *Param) addOptional(key, source string, pos Position) {
 	if slices.ContainsFunc(p.Map, func(m Member) bool { return m.Key == key }) {
 		return
@@ -181,7 +181,7 @@ func (p *Param) addOptional(key, source string, pos Position) {
 	p.Map = append(p.Map, Member{Key: key, Pos: pos, Optional: true, Param: &Param{Pos: pos, Expr: e, source: source}})
 }
 
-// member returns a member of a map; nil where there is none.
+// member returns a member of a map; nil if there is none.
 func (p *Param) member(name string) *Param {
 	for _, m := range p.Map {
 		if m.Key == name {
@@ -198,8 +198,8 @@ func (p *Param) member(name string) *Param {
 // gives reports whether a map has a member of that name.
 func (p *Param) gives(name string) bool { return p != nil && p.member(name) != nil }
 
-// asMap returns a param with the members of a map, to which more can be added. Those of an expression lie
-// over them.
+// asMap returns a param with the members of a map, to which more can be added. An expression's members override
+// them.
 func (p *Param) asMap(pos Position) *Param {
 	made := &Param{Pos: pos, Map: []Member{}}
 	if p == nil {
@@ -230,9 +230,8 @@ func (p *Param) withMember(name string, member *Param) *Param {
 	return made
 }
 
-// ComputedTemplate returns the place of a template text that is computed when the flow runs, which no call
-// may render: what a model, a user or a tool wrote would be read as a template. found is false where
-// there is none.
+// ComputedTemplate returns the place of a template text that is computed when the flow runs, which no call may
+// render: a text from a model, a user or a tool would be read as a template. found is false if there is none.
 func (s *Step) ComputedTemplate() (pos Position, pointer string, found bool) {
 	if s.With == nil || s.Def.Info == nil {
 		return Position{}, "", false

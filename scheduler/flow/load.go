@@ -55,17 +55,17 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 	return flow, problems
 }
 
-// ForSignatures returns a Loader for flows that run on other machines: it does not report what is
-// wrong in their steps.
+// ForSignatures returns a Loader for flows that run on other machines: it does not report the faults of their
+// steps.
 func (l *Loader) ForSignatures() *Loader {
 	signatures := *l
 	signatures.onlySignature = true
 	return &signatures
 }
 
-// ForSubFlow returns a Loader for a flow whose path came up in a run, for a step that runs it; queue is
-// that of the step, "" for none. With QueuedElsewhere it reads of a flow with a queue what it reads of
-// one whose path is known before.
+// ForSubFlow returns a Loader for a flow whose path came up in a run, for a step that runs it; queue is the step's
+// queue, "" for none. With QueuedElsewhere it reads the same parts of a flow with a queue as if its path had been
+// known before.
 func (l *Loader) ForSubFlow(queue string) *Loader {
 	inside := *l
 	inside.isSubFlow = true
@@ -143,7 +143,7 @@ func filesIn(folder string) (names []string) {
 	return names
 }
 
-// around is what a flow has from the one that runs it, unless it has its own.
+// around has the settings that a flow inherits from the one that runs it, unless it has its own.
 type around struct {
 	language, messages string
 	isElsewhere        bool
@@ -221,8 +221,8 @@ func (u *unit) process() {
 	u.completeFlow()
 }
 
-// readSignature reads what a step that runs the flow on another machine sees of it: the inputs, the
-// outputs, and the files that go there with it. The problems of the steps are found there.
+// readSignature reads the parts of a flow that a step that runs it on another machine uses: the inputs, the
+// outputs, and the files that are sent there with it. The problems of the steps are found there.
 func (u *unit) readSignature() {
 	decoded := u.problems
 	u.compileFlow()
@@ -242,8 +242,7 @@ func isBlank(p *Param) bool {
 	return isStatic && isText && strings.TrimSpace(text) == ""
 }
 
-// loadSubFlows loads the flows that steps run, where their paths are known before the
-// run.
+// loadSubFlows loads the flows that steps run, if their paths are known before the run.
 func (u *unit) loadSubFlows() {
 	for _, s := range u.steps {
 		if !s.known || s.Call != CallFlow || s.With == nil {
@@ -374,8 +373,8 @@ func HasSteps(src []byte) bool {
 // FileSuffixes returns the suffixes of flow files; of files that differ only there, the first counts.
 func FileSuffixes() []string { return []string{".yaml", ".yml", ".json"} }
 
-// looksLikeFlow reports whether a file is a map with steps in it, each of which calls
-// something; pos is where it is not.
+// looksLikeFlow reports whether a file is a map with steps in it, each of which has a call; pos is the place at
+// which it is not.
 func looksLikeFlow(file string, src []byte) (pos Position, ok bool) {
 	text := newFlowText(file, src)
 	pos = Position{file, 1, 1}

@@ -35,7 +35,7 @@ func TestLoadArgument(t *testing.T) {
 	}
 }
 
-// An error of a template that a call renders stands where the flow has its text.
+// An error of a template that a call renders has the place of its text in the flow.
 func TestTemplateErrorPlace(t *testing.T) {
 	for name, c := range map[string]struct{ flow, position, message string }{
 		"in the flow": {`

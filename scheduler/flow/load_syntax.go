@@ -38,9 +38,8 @@ func (u *unit) parseYAML() *yaml.Node {
 	return root
 }
 
-// notYAML reports a syntax error where it most likely comes from: the library
-// tells only a line, often that of the map around it, and cannot know that a
-// template was meant.
+// notYAML reports a syntax error at its most likely place: the library only names a line, often the first of the
+// map around it, and cannot know that a template was meant.
 func (u *unit) notYAML(fault *yaml.Error) {
 	defer func() {
 		p := &u.problems[len(u.problems)-1]

@@ -20,7 +20,7 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// The calls below do nothing: lint only looks at what they say of themselves.
+// The calls below do nothing: lint only uses their definitions.
 
 type inert struct{}
 
@@ -153,8 +153,7 @@ func fakeLoader(t testing.TB) *Loader {
 	}
 }
 
-// What is wrong in a file of data is reported at its place there; that the file stands in a wrong
-// place, at its tag.
+// A fault in a file of data is reported at its place there; a file at a wrong place is reported at its tag.
 func TestProblemsInData(t *testing.T) {
 	files := map[string]string{
 		"turns.json": "[\n  {\"role\": \"user\"},\n  {\"role\": 5, \"content\": \"hi\"}]",
@@ -190,7 +189,7 @@ func TestVariableLikeMethod(t *testing.T) {
 	}
 }
 
-// expectation is a comment in a flow file that says what lint reports there.
+// expectation is a comment in a flow file that describes lint's report there.
 type expectation struct {
 	file string
 	line int
@@ -214,9 +213,8 @@ func expectations(t *testing.T, file string, src []byte) (list []expectation) {
 	return list
 }
 
-// TestLint loads every flow in testdata/lint and compares what is reported with
-// the comments # ERROR "regexp" and # WARNING "regexp" on the lines: exactly those
-// must be there, also in the sub-flows.
+// TestLint loads every flow in testdata/lint and compares the reports with the comments # ERROR "regexp" and #
+// WARNING "regexp" on the lines: exactly those must be there, including the sub-flows.
 func TestLint(t *testing.T) {
 	files, err := filepath.Glob("testdata/lint/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -273,8 +271,8 @@ func checkOrder(t *testing.T, problems Problems) {
 	}
 }
 
-// TestMessages pins the whole wording of the problems people meet most, and of
-// those in files where no comment can stand.
+// TestMessages pins the whole wording of the problems people meet most, and of problems in files that allow no
+// comments.
 func TestMessages(t *testing.T) {
 	for name, tc := range map[string]struct{ src, want string }{
 		"key": {"steps:\n  - {id: a, call: chat, nede: []}\n",
@@ -316,7 +314,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What cannot be read is shown, with a caret below the place.
+// An unreadable line is shown, with a caret below the place.
 func TestSyntaxSnippet(t *testing.T) {
 	_, problems := fakeLoader(t).Parse("f.yaml", []byte("steps:\n  - id: a\n    call: chat\n    with: {user: x system: y}\n"))
 	const want = `f.yaml:4:26: a colon inside a text without quotes (put the text in quotes, or a comma before system if that is a key)

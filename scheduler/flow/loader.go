@@ -12,21 +12,20 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// Loader reads flow files and finds everything that is wrong in them before
-// anything runs. What a flow names is looked up in the fields; a list that is nil
-// is not checked against, an empty one allows nothing.
+// Loader reads flow files and finds all their faults before anything runs. Names in a flow are looked up in the
+// fields; a nil list is not checked, an empty one allows nothing.
 //
-// The program makes a Loader by its fields and may keep it as long as it likes: loading does
-// not change it, so one serves any number of flows, also concurrently where its Registry,
-// which only registering changes, and ReadFile allow that.
+// The program makes a Loader by its fields and may keep it as long as it likes: loading does not change it, so one
+// serves any number of flows, also concurrently if its Registry, which only registering changes, and ReadFile
+// allow that.
 type Loader struct {
 	// Registry has the calls and the variables.
 	Registry *calls.Registry
-	// Providers are the names that llm may have, Plugins those of plugins that are
-	// installed, Secrets those that templates may use as secrets.NAME.
+	// Providers are the names that llm may have, Plugins the names of installed plugins, Secrets the names that
+	// templates may use as secrets.NAME.
 	Providers, Plugins, Secrets []string
-	// Usual are the providers of flows and steps that name none, and Lacks what the models of providers
-	// cannot do, by their names: words of [llm.Abilities].
+	// Usual are the providers of flows and steps that name none, and Lacks the abilities that the models of providers
+	// lack, by name of provider: words of [llm.Abilities].
 	Usual []string
 	Lacks map[string][]string
 	// CheckHost returns the error of a request to a host that the network policy of this machine is sure to refuse; nil
@@ -34,7 +33,7 @@ type Loader struct {
 	CheckHost func(host, port string) error
 	// Languages are those that flows may name; nil is not checked against.
 	Languages *Languages
-	// MessageLanguage is that of the problems of flows that name no language; "" is that of the flows.
+	// MessageLanguage is the language of the problems of flows that name no language; "" is the flows' language.
 	MessageLanguage string
 	// Root is the directory that !file must stay in, links followed; "" is the
 	// directory of the flow file itself.
@@ -45,11 +44,11 @@ type Loader struct {
 	// outputs are read. Their plugins and files are not needed here, and problems in their steps are
 	// not reported here.
 	QueuedElsewhere bool
-	// Overrides are laid over the parameters of the flow that is loaded, not over those of sub-flows.
+	// Overrides replace parameters of the loaded flow, but not of its sub-flows.
 	Overrides []Override
 
-	kept          *keptFiles // what was read before; nil: each file is read whenever it is asked for
-	recorded      bool       // ReadFile has only what a journal kept
+	kept          *keptFiles // the files read before; nil: each file is read on every request
+	recorded      bool       // ReadFile only has the files kept by a journal
 	onlySignature bool       // see ForSignatures
 	isSubFlow     bool       // see ForSubFlow
 }
@@ -62,7 +61,7 @@ type Override struct {
 	Value value.Value
 }
 
-// messageLanguage returns the language of problems where no flow names one.
+// messageLanguage returns the language of problems if no flow names one.
 func (l *Loader) messageLanguage() string {
 	return cmp.Or(l.MessageLanguage, l.Languages.defaultName())
 }
@@ -73,8 +72,8 @@ type keptFiles struct {
 	byPath map[[2]string][]byte // guarded by mu
 }
 
-// ReadingOnce returns a copy of the loader that reads each file once, whatever becomes of it: flows that it loads again, such as with
-// other overrides, are made of the same texts. Copies of the copy share what was read.
+// ReadingOnce returns a copy of the loader that reads each file once, even if it changes later: flows that it
+// loads again, for example with other overrides, use the same texts. Copies of the copy share these files.
 func (l *Loader) ReadingOnce() *Loader {
 	once := *l
 	once.kept = &keptFiles{byPath: map[[2]string][]byte{}}

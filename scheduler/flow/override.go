@@ -7,8 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// applyOverrides changes the tree of the outermost flow. Steps that the flow does not have are passed over:
-// whoever names them checks that.
+// applyOverrides changes the tree of the outermost flow. Unknown steps are skipped: the caller checks their names.
 func (u *unit) applyOverrides(root *yaml.Node) {
 	if len(u.loading.stack) != 1 {
 		return
@@ -41,7 +40,7 @@ func (u *unit) override(n *yaml.Node, path []string, o Override) {
 		i = len(n.Content) - 1
 	}
 	if len(path) > 1 {
-		inner := *yaml.Resolve(n.Content[i]) // an alias is not changed where else it is used
+		inner := *yaml.Resolve(n.Content[i]) // other uses of an alias are not changed
 		inner.Content = slices.Clone(inner.Content)
 		n.Content[i] = &inner
 		u.override(&inner, path[1:], o)

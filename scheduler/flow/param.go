@@ -29,7 +29,7 @@ type Param struct {
 	Expr *prompt.Expr
 	Text *prompt.Template
 	Map  []Member
-	// Over, with Map, gives a map whose members lie over those of Map.
+	// Over, with Map, gives a map whose members override Map's.
 	Over    *Param
 	List    []*Param
 	Literal value.Value
@@ -47,20 +47,21 @@ type Param struct {
 type Member struct {
 	Key string
 	Pos Position
-	// Optional tells that the member is left out where its expression is undefined.
+	// Optional means that the member is left out if its expression is undefined.
 	Optional bool
 	*Param
 }
 
-// Render returns the value. A whole {{ expression }} keeps its type; what comes from the
-// secrets of a [prompt.SecretScope] is marked ([value.OfSecret]).
+// Render returns the value. A whole {{ expression }} keeps its type; parts that come from the secrets of a
+// [prompt.SecretScope] are marked ([value.OfSecret]).
 func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, error) {
 	var r renderer
 	return r.render(ctx, p, scope, "")
 }
 
-// RenderTraced renders like [Param.Render], and returns where the texts come from that templates and expressions gave, with their pointers
-// in the value. A path, such as {{ inputs.name }}, and words without a template are left out: the flow itself tells where they come from.
+// RenderTraced renders like [Param.Render], and returns the origins of the texts that templates and expressions
+// gave, with their pointers in the value. A path, such as {{ inputs.name }}, and text without a template are left
+// out: the flow itself has their origins.
 func (p *Param) RenderTraced(ctx context.Context, scope prompt.Scope) (value.Value, []span.Member, error) {
 	r := renderer{isTraced: true}
 	v, err := r.render(ctx, p, scope, "")
@@ -121,8 +122,8 @@ func (r *renderer) below(pointer, key string) string {
 	return pointer + "/" + value.Escape(key)
 }
 
-// renderMap renders a map, with the members of Over laid over its own. An Over that is not a map is returned as it
-// is: the call refuses it.
+// renderMap renders a map whose own members are overridden by Over's. An Over that is not a map is returned
+// unchanged: the call refuses it.
 func (r *renderer) renderMap(ctx context.Context, p *Param, scope prompt.Scope, pointer string) (value.Value, error) {
 	own := value.NewMap(len(p.Map))
 	for _, member := range p.Map {
@@ -167,8 +168,7 @@ func isUndefined(err error) bool {
 	return errors.As(err, &e) && e.Class == prompt.Undefined && e.Err == nil
 }
 
-// Excerpt returns what the file has for a param, without the braces of an expression,
-// as far as it fits a label.
+// Excerpt returns the file's text for a param, without the braces of an expression, as far as it fits a label.
 func (p *Param) Excerpt() string {
 	if v, static := p.Static(); static {
 		return clipText(v.JSON())
@@ -196,7 +196,7 @@ func (p *Param) Static() (value.Value, bool) {
 	return p.Literal, p.Expr == nil && p.Text == nil && p.Map == nil && p.List == nil
 }
 
-// Written returns what a flow writes out for a parameter, with null for what is computed.
+// Written returns the literal values that a flow writes for a parameter, with null for computed ones.
 func (p *Param) Written() value.Value {
 	switch {
 	case p == nil || p.Expr != nil || p.Text != nil || p.Over != nil:
@@ -240,8 +240,7 @@ func (p *Param) EachRef(visit func(prompt.Ref)) {
 	}
 }
 
-// PosAt returns where the param has the value at a JSON pointer, or the nearest around
-// it.
+// PosAt returns the place of the param's value at a JSON pointer, or of the nearest one around it.
 func (p *Param) PosAt(pointer string) Position {
 	for _, token := range PointerTokens(pointer) {
 		next := (*Param)(nil)
@@ -264,8 +263,8 @@ func (p *Param) PosAt(pointer string) Position {
 	return p.Pos
 }
 
-// Descend follows pointer into the flow's tree of parameters as far as it is
-// written out there; rest is the pointer inside the value of what it came to.
+// Descend follows pointer into the flow's tree of parameters as far as it is written out there; rest is the
+// remaining pointer inside the value reached.
 func Descend(p *Param, pointer string) (at *Param, rest string) {
 	for pointer != "" {
 		token, tail, isInside := strings.Cut(pointer[1:], "/")
@@ -304,17 +303,17 @@ func PointerTokens(pointer string) []string {
 	return list
 }
 
-// origin is what the places in the parameters of a step are found by.
+// origin has the data for finding places in the parameters of a step.
 type origin struct {
 	text  *flowText
 	root  *yaml.Node
-	files map[string][]byte // what !file reads
+	files map[string][]byte // the files read by !file
 	// data has the *dataText of each file of data that was asked for, by its path.
 	data sync.Map
 }
 
-// dataText is the text of a file of data, and what finds the bytes at which a value, and the name of a member, begin by their
-// JSON pointers; ok is false where that is not known.
+// dataText is the text of a file of data, and the functions that find the first byte of a value, and of the name
+// of a member, by JSON pointer; ok is false if that is not known.
 type dataText struct {
 	*flowText
 	offsetOf, nameOffset func(pointer string) (offset int, ok bool)
@@ -351,8 +350,8 @@ func newDataText(path string, content []byte) *dataText {
 	return &dataText{text, unknown, unknown}
 }
 
-// copyAt returns the byte at which a text stands in the file as it is, where it is the value that
-// begins at an offset; below 0 where it is written in another way.
+// copyAt returns the byte at which a text is in the file unchanged, if it is the value that begins at an offset;
+// below 0 if it is written in another way.
 func (t *dataText) copyAt(offset int, text string) int {
 	rest := string(t.Bytes[offset:min(offset+len(text)+2, len(t.Bytes))])
 	for _, quote := range []string{`"`, "'"} {
@@ -377,8 +376,7 @@ type Scalar struct {
 // Position returns the place in the file of a byte of the text.
 func (s *Scalar) Position(offset int) Position { return s.position(offset) }
 
-// Scalar returns the text that stands at a JSON pointer into the value; nil where none does. p is as for
-// [Param.Place].
+// Scalar returns the text at a JSON pointer into the value; nil if there is none. p is as for [Param.Place].
 func (p *Param) Scalar(pointer string) *Scalar {
 	if p == nil || p.origin == nil {
 		return nil
@@ -400,8 +398,8 @@ func (p *Param) Scalar(pointer string) *Scalar {
 	return &Scalar{string(text.Bytes), text.position}
 }
 
-// NamePlace returns where the name of a member stands in the flow file, of the map at a JSON pointer into the value. p is as for
-// [Param.Place].
+// NamePlace returns the place in the flow file of the name of a member of the map at a JSON pointer into the
+// value. p is as for [Param.Place].
 func (p *Param) NamePlace(pointer, name string) (pos Position, ok bool) {
 	if p == nil || p.origin == nil {
 		return Position{}, false
@@ -413,16 +411,15 @@ func (p *Param) NamePlace(pointer, name string) (pos Position, ok bool) {
 	return p.origin.text.positionsWithin(yaml.Resolve(key))(0), true
 }
 
-// textFile returns the file that a !file node names; ok is false where it is not text.
+// textFile returns the file that a !file node names; ok is false if it is not text.
 func (o *origin) textFile(node *yaml.Node) (path string, content []byte, ok bool) {
 	path = filepath.Join(filepath.Dir(o.text.file), filepath.FromSlash(node.Value))
 	content, known := o.files[path]
 	return path, content, known && dataType(path) == ""
 }
 
-// FileAt returns the path that !file names, as the flow writes it, and the place of that
-// tag, where the value at a JSON pointer into the value comes from a file. p is as for
-// [Param.Place].
+// FileAt returns the path that !file names, as the flow writes it, and the place of that tag, if the value at a
+// JSON pointer into the value comes from a file. p is as for [Param.Place].
 func (p *Param) FileAt(pointer string) (name string, pos Position, ok bool) {
 	if p == nil || p.origin == nil {
 		return "", Position{}, false
@@ -435,9 +432,8 @@ func (p *Param) FileAt(pointer string) (name string, pos Position, ok bool) {
 	return node.Value, p.origin.text.positionOf(node), true
 }
 
-// FileOffset returns the byte of the text file that !file names at which a byte of the
-// text at a JSON pointer into the value stands; ok is false where the text comes from no
-// such file. p is as for [Param.Place].
+// FileOffset returns the offset in the text file that !file names of a byte of the text at a JSON pointer into the
+// value; ok is false if the text comes from no such file. p is as for [Param.Place].
 func (p *Param) FileOffset(pointer string, offset int) (at int, ok bool) {
 	if _, _, isFile := p.FileAt(pointer); !isFile {
 		return 0, false
@@ -453,10 +449,10 @@ func (p *Param) FileOffset(pointer string, offset int) (at int, ok bool) {
 	return offset, true
 }
 
-// DataPlace returns where the value at a JSON pointer into the value begins in the file of data
-// that !file names: JSON, JSONC or YAML; of a text that is the name of a member of it, where that does. start is the byte of the file at which the text stands
-// there as it is, below 0 where it is written with escapes or folded. ok is false where the value
-// comes from no such file, or its place is not known. p is as for [Param.Place].
+// DataPlace returns the beginning of the value at a JSON pointer into the value in the file of data that !file
+// names: JSON, JSONC or YAML; if text is the name of a member of it, the beginning of that name. start is the byte
+// of the file at which the text is unchanged, below 0 if it is written with escapes or folded. ok is false if the
+// value comes from no such file, or its place is not known. p is as for [Param.Place].
 func (p *Param) DataPlace(pointer, text string) (pos Position, start int, ok bool) {
 	if _, _, isFile := p.FileAt(pointer); !isFile {
 		return Position{}, 0, false
@@ -491,10 +487,9 @@ func (p *Param) DataPlace(pointer, text string) (pos Position, start int, ok boo
 	return data.position(offset), start, true
 }
 
-// Place returns where a byte of the text at a JSON pointer into the value stands: in
-// the flow file, or in the file that !file names. Where the text is made when the
-// flow runs it is where the flow makes it, and not exact. p has the parameters or the
-// items of a step, or the outputs of the flow.
+// Place returns the place of a byte of the text at a JSON pointer into the value: in the flow file, or in the file
+// that !file names. If the text is made when the flow runs, it is the place that makes it, and not exact. p has
+// the parameters or the items of a step, or the outputs of the flow.
 func (p *Param) Place(pointer string, offset int) (pos Position, exact bool) {
 	if p == nil {
 		return Position{}, false

@@ -8,9 +8,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// ParamsDoc returns the schema of a call's parameters as people read it: each has an example,
-// also those within others. It is the one of its tag, or stands in that of a parameter
-// around it or in an example of the call, or is the default or a value that is allowed.
+// ParamsDoc returns the schema of a call's parameters as people read it: each has an example, also nested ones. It
+// comes from its tag, from the example of a parameter around it or of the call, or is the default or an allowed
+// value.
 func ParamsDoc(info *calls.Info) value.Value {
 	var uses []value.Value
 	for _, e := range info.Examples {

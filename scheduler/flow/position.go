@@ -35,12 +35,11 @@ func (t *flowText) position(offset int) Position {
 	return Position{File: t.file, Line: line, Col: col}
 }
 
-// positionOf returns the place where a node begins, its tag and anchor included.
+// positionOf returns the place of the beginning of a node, including its tag and anchor.
 func (t *flowText) positionOf(n *yaml.Node) Position { return t.position(t.Offset(n.Line, n.Column)) }
 
-// positionsWithin returns the place of each byte offset in the decoded text of a scalar:
-// where the character stands in the file, through quotes, escapes, folded lines
-// and indentation. The work is done when it is first asked.
+// positionsWithin returns the place of each byte offset in the decoded text of a scalar: the character's place in
+// the file, despite quotes, escapes, folded lines and indentation. The work is done on the first use.
 func (t *flowText) positionsWithin(n *yaml.Node) func(offset int) Position {
 	places := sync.OnceValue(func() []int { return t.Trace(n) })
 	return func(offset int) Position {
@@ -61,7 +60,7 @@ type Places struct {
 // NewPlaces returns the places of a file with a text.
 func NewPlaces(file string, src []byte) *Places { return &Places{text: newFlowText(file, src)} }
 
-// Of returns the place where a node begins, its tag and anchor included.
+// Of returns the place of the beginning of a node, including its tag and anchor.
 func (p *Places) Of(n *yaml.Node) Position { return p.text.positionOf(n) }
 
 // Within returns the place of a byte of the decoded text of a scalar.

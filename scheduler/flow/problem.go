@@ -11,9 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Problems are what is wrong in a flow and its sub-flows: those of a file in the
-// order of the file, those of a sub-flow after the flow's. As an error it is one
-// line per problem.
+// Problems are the faults of a flow and its sub-flows: in the order of each file, a sub-flow's after the flow's.
+// As an error it is one line per problem.
 type Problems []Problem
 
 // Error returns all of them, a line each.
@@ -140,7 +139,7 @@ func (p Problems) in(language string) Problems {
 	return p
 }
 
-// in puts the message into a language, once: a flow may name that of its problems.
+// in puts the message into a language, once: a flow may name the language of its problems.
 func (p *Problem) in(language string) {
 	if !p.isSettled {
 		p.setLanguage(language)
@@ -154,8 +153,8 @@ func (p *Problem) setLanguage(language string) {
 	p.isChinese, p.isSettled = wording.IsChinese(language), true
 }
 
-// suggest hints at the one of the known names that was most likely meant; where none is
-// near, list is the format of a hint with all of them.
+// suggest hints at the known name that was most likely meant; if none is near, list is the format of a hint with
+// all of them.
 func (p *Problem) suggest(name string, known []string, list string) {
 	if near := value.Nearest(name, known); near != "" {
 		p.hint("did you mean %q?", near)
@@ -170,15 +169,14 @@ type Problem struct {
 	Pos     Position
 	Warning bool
 	Message string
-	// Hint is the remedy; "" where the message suffices.
+	// Hint is the remedy; "" if the message suffices.
 	Hint string
 
-	// Snippet is the line of the file with a caret below the place, where the text cannot be
-	// read; "" elsewhere.
+	// Snippet is the line of the file with a caret below the place, if the text cannot be read; else "".
 	Snippet string
 
-	message, hintText wording.Text // in all languages; empty where they are known in none
-	isChinese         bool         // the message is, not necessarily what it quotes
+	message, hintText wording.Text // in all languages; empty if they are known in none
+	isChinese         bool         // the message is, not necessarily its quotes
 	isSettled         bool         // the language is known
 }
 

@@ -13,16 +13,16 @@ import (
 // maxFollowed bounds how many texts of other steps are looked at for one prompt.
 const maxFollowed = 200
 
-// segment is a stretch of a prompt: text that stays the same, or a name whose value
-// changes from request to request. What is known of neither has no segment.
+// segment is a stretch of a prompt: text that stays the same, or a name whose value changes from request to
+// request. Text that is not known to be either has no segment.
 type segment struct {
 	stable   int // bytes
 	changing string
 	pos      Position
 }
 
-// flowScope are the steps that templates of a flow may name. Of a flow that a step runs, outer is
-// the scope of that step, and inputs are what the step passes.
+// flowScope has the steps that templates of a flow may name. For a flow that a step runs, outer is the scope of
+// that step, and inputs has the step's values.
 type flowScope struct {
 	steps  []*Step
 	outer  *flowScope
@@ -38,9 +38,8 @@ func (f flowScope) findStep(id string) *Step {
 	return nil
 }
 
-// isChanging reports whether what a name puts into a prompt differs from request to request:
-// the run and its time, counters and items, what was just said, memories found for the question,
-// answers of models.
+// isChanging reports whether the text of a name in a prompt differs from request to request: the run and its time,
+// counters and items, the newest messages, memories found for the question, answers of models.
 func (f flowScope) isChanging(ref prompt.Ref) bool {
 	if ref.Decides {
 		return false
@@ -58,7 +57,7 @@ func (f flowScope) isChanging(ref prompt.Ref) bool {
 		return false
 	}
 	info := s.Def.Info
-	if info == nil { // a call that nobody offers
+	if info == nil { // an unknown call
 		return false
 	}
 	isAnswer := func(member string) bool { return slices.Contains(info.FromModel, member) }
@@ -73,8 +72,8 @@ func isChangingVariable(name string) bool {
 	}, strings.TrimPrefix(name, "vars."))
 }
 
-// promptTracer finds out what a prompt is made of, as far as the flow shows it: through the outputs
-// of calls that put prompts together, and through flows in flows. lintCaches makes one for a step.
+// promptTracer finds the parts of a prompt, as far as the flow shows them: through the outputs of calls that put
+// prompts together, and through flows in flows. lintCaches makes one for a step.
 type promptTracer struct {
 	flowScope
 	left int // texts of other steps that may be looked at
@@ -116,15 +115,15 @@ func (t *promptTracer) listSegments(root *Param, pointer string) (all []segment)
 }
 
 var (
-	// templateTag is a tag of a template: what stands between two is text.
+	// templateTag is a tag of a template: between two tags is text.
 	templateTag = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`)
 	// plainTag is a tag that prints a value as it is.
 	plainTag = regexp.MustCompile(`^\{\{-?\s*[\w.\[\]'"]+\s*-?\}\}$`)
-	// filteredTag is one that prints what filters make of a value: how long that is, is not known.
+	// filteredTag matches a tag that prints a filtered value, whose length is not known.
 	filteredTag = regexp.MustCompile(`(?s)^\{\{-?\s*[\w.\[\]'"]+\s*\|.*\}\}$`)
 )
 
-// segmentsOf returns the segments of the text at a pointer; none where nothing is known of it.
+// segmentsOf returns the segments of the text at a pointer; none if nothing is known of it.
 func (t *promptTracer) segmentsOf(root *Param, pointer string) (all []segment) {
 	p, rest := Descend(root, pointer)
 	v, isLiteral := p.Static()
@@ -154,9 +153,8 @@ func (t *promptTracer) segmentsOf(root *Param, pointer string) (all []segment) {
 	})
 }
 
-// templateSegments returns the segments of a template: of its text, and of the values that it
-// prints as they are. Of what filters make of them only what changes counts, of other names only
-// those that change themselves.
+// templateSegments returns the segments of a template: of its text, and of the values that it prints unchanged. Of
+// filtered values only the changing segments count, of other names only names that change themselves.
 func templateSegments(text string, refs []prompt.Ref, segmentsOf func(prompt.Ref) []segment) (all []segment) {
 	end := 0
 	addText := func(to int) {
@@ -186,8 +184,7 @@ func templateSegments(text string, refs []prompt.Ref, segmentsOf func(prompt.Ref
 	return all
 }
 
-// referenceSegments returns the segments of the text that a name with members is; none where
-// nothing is known of it.
+// referenceSegments returns the segments of the text of a name with members; none if nothing is known of it.
 func (t *promptTracer) referenceSegments(ref prompt.Ref, pos Position) []segment {
 	if t.isChanging(ref) {
 		return []segment{{changing: strings.Join(ref.Path, "."), pos: pos}}
@@ -259,7 +256,7 @@ func (t *promptTracer) textSegments(root *Param, pointer string) (all []segment)
 	return all
 }
 
-// renderedSegments returns those of a template that a call renders with values.
+// renderedSegments returns the segments of a template that a call renders with values.
 func (t *promptTracer) renderedSegments(s *Step, piece calls.PromptPiece) []segment {
 	p, rest := Descend(s.With, piece.Template)
 	v, isStatic := p.Static()

@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// TestQueuedElsewhere: a machine that gives a flow with a queue to others reads its inputs and
-// outputs, and needs none of its calls. What a step that runs it here finds wrong stays wrong.
+// TestQueuedElsewhere: a machine that gives a flow with a queue to others reads its inputs and outputs, and needs
+// none of its calls. Faults found by a step that runs it here remain faults.
 func TestQueuedElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

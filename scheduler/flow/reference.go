@@ -19,13 +19,13 @@ type KeyDoc struct {
 	// Type is the type of its value in words.
 	Type     wording.Text
 	Required bool
-	// Doc is what it is for.
+	// Doc describes its purpose.
 	Doc wording.Text
 	// Example is the key with a value, in YAML.
 	Example string
 }
 
-// Keys describes every key of a flow file, those of a step below steps.
+// Keys describes every key of a flow file, a step's keys below steps.
 func Keys() []KeyDoc { return keysOf(reflect.TypeFor[flowKeys](), "") }
 
 func keysOf(t reflect.Type, within string) (all []KeyDoc) {

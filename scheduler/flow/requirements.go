@@ -15,13 +15,13 @@ func pathParams() []string {
 	return []string{"workspace", "builtin_skills", "config_path", "openapi"}
 }
 
-// UsedFile is a file or a folder that a step reads while it runs: unlike those of [Flow] Files
-// it is not kept with a run. [Flow.UsedFiles] makes it; it is only data.
+// UsedFile is a file or a folder that a step reads while it runs: unlike [Flow] Files it is not kept with a run.
+// [Flow.UsedFiles] makes it; it is only data.
 type UsedFile struct {
 	// Step is the id of the step, Param the parameter that names the file.
 	Step, Param string
 	Pos         Position
-	// Path is where it is; relative paths of the flow start at its folder.
+	// Path is its path; relative paths of the flow start at its folder.
 	Path string
 }
 

@@ -54,8 +54,8 @@ func newStepOrder(steps []*Step) *stepOrder {
 	return o
 }
 
-// settleStep finds whether a step may be skipped, and what must have run when it
-// runs: all its needs are settled before.
+// settleStep finds whether a step may be skipped, and the steps that must have run when it runs: all its needs are
+// settled before.
 func (o *stepOrder) settleStep(i int) {
 	s := o.steps[i]
 	allSkippable := !s.Implicit && len(s.Needs) > 0
@@ -66,7 +66,7 @@ func (o *stepOrder) settleStep(i int) {
 	o.skippable[i] = allSkippable || !known || !yes
 	o.parent[i], o.jump[i] = i, i // a root of its own
 	if !allSkippable {
-		return // what is never skipped has run, and says nothing about the others
+		return // a step that is never skipped has run, and says nothing about the others
 	}
 	nearest := s.Needs[0]
 	for _, n := range s.Needs[1:] {

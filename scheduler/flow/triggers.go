@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/trigger"
 )
 
-// Triggers are what starts runs of a flow by itself, in a server.
+// Triggers start runs of a flow automatically, in a server: for example a schedule.
 type Triggers struct {
 	Schedules []*Schedule
 	Webhooks  []*Webhook
@@ -24,12 +24,12 @@ func (t *Triggers) AreOf(user string) bool {
 type Schedule struct {
 	Pos Position
 	ID  string
-	// Cron and Timezone are as the flow writes them, Plan what they mean.
+	// Cron and Timezone are as the flow writes them, Plan is their meaning.
 	Cron, Timezone string
 	Plan           *trigger.Schedule
 	// Inputs are templates over schedule; nil for none.
 	Inputs *Param
-	// User is whose runs those are; "" is no particular user.
+	// User owns the runs; "" is no particular user.
 	User string
 	// Overlap and CatchUp are constants of package trigger.
 	Overlap, CatchUp string
@@ -40,7 +40,7 @@ type Schedule struct {
 type Webhook struct {
 	Pos Position
 	ID  string
-	// Verify is a constant of package trigger; Header is that of [trigger.VerifyHeader].
+	// Verify is a constant of package trigger; Header is the header for [trigger.VerifyHeader].
 	Verify, Header string
 	// Secret is the name of the secret; "" with [trigger.VerifyNone].
 	Secret string
@@ -48,7 +48,7 @@ type Webhook struct {
 	Inputs *Param
 	// Conversation is a template over webhook of the messages before the question; nil for none.
 	Conversation *Param
-	// User is whose runs those are; "" is no particular user.
+	// User owns the runs; "" is no particular user.
 	User string
 }
 

@@ -16,7 +16,7 @@ import (
 type loading struct {
 	*Loader
 	reports []Problems
-	files   map[string][]byte // what was read beside the flow, by path
+	files   map[string][]byte // the files read beside the flow, by path
 	flows   map[subFlow]*Flow // nil for one with errors
 	// needed are the files that the flows which are being read need beside themselves, outermost first.
 	needed []map[string][]byte
@@ -57,7 +57,8 @@ type unit struct {
 	dir     string
 	keys    flowKeys
 	flow    *Flow
-	// language is that of the flow, its own or that of the flow around it; messages is that of its problems.
+	// language is the language of the flow, its own or the one of the flow around it; messages is the language of its
+	// problems.
 	language, messages string
 	// isElsewhere: other machines run it, and only its signature is read. See [Loader] QueuedElsewhere.
 	isElsewhere bool
@@ -125,8 +126,8 @@ var _ calls.FileReader = lintFiles{}
 
 var errNotRecorded = wording.Errorf("the record of the run does not have the file")
 
-// ReadFile reads a file that a parameter names. Unlike those of !file it may be outside of
-// the flow's folder, as the calls that read files in a run take it.
+// ReadFile reads a file that a parameter names. Unlike the files of !file it may be outside of the flow's folder,
+// as for calls that read files in a run.
 func (f lintFiles) ReadFile(name string) (content []byte, path string, err error) {
 	ld := f.unit.loading
 	path, root, inside := f.unit.resolvePath(name)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Mermaid returns the graph as a Mermaid flowchart. An arrow leads from a step to one
-// that needs it, dashed and labelled with the condition where that one has when. A
-// double frame runs once per item; a sub-flow stands in a box of its own.
+// Mermaid returns the graph as a Mermaid flowchart. An arrow leads from a step to one that needs it, dashed and
+// labelled with the condition if that one has when. A step in a double frame runs once per item; a sub-flow has
+// its own box.
 func (g *Graph) Mermaid() string { return draw(g, mermaidFormat{}) }
 
 // Dot returns the graph in the language of Graphviz, drawn like [Graph.Mermaid].
@@ -25,8 +25,7 @@ type graphFormat interface {
 	edge(b *strings.Builder, depth int, from, to edgeEnd, label string)
 }
 
-// edgeEnd is where an edge is tied: a step, or a whole sub-flow with first, one of
-// the steps in it.
+// edgeEnd is an end of an edge: a step, or a whole sub-flow with first, one of the steps in it.
 type edgeEnd struct {
 	name, first string
 	isFlow      bool

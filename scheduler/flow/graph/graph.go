@@ -1,4 +1,5 @@
-// Package graph describes a flow as nodes and edges, and draws it for Mermaid and Graphviz.
+// Package graph describes a flow as nodes and edges, and draws it for Mermaid and Graphviz. For example,
+// a step b that needs a gives an edge from a to b.
 package graph
 
 import (
@@ -25,16 +26,15 @@ type Node struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
 	Call string `json:"call"`
-	// When is the step's condition and ForEach its list, each without the braces of an
-	// expression, as far as it fits a label; "" where the step has none.
+	// When is the step's condition and ForEach its list, each without the braces of an expression, as far as it fits
+	// a label; "" if the step has none.
 	When    string `json:"when,omitempty"`
 	ForEach string `json:"for_each,omitempty"`
-	// File, Line and Col are where the step stands.
+	// File, Line and Col are the place of the step.
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Col  int    `json:"col"`
-	// Sub is the flow that the step runs, where it is known before the run and the
-	// graph does not grow too large.
+	// Sub is the flow that the step runs, if it is known before the run and the graph does not grow too large.
 	Sub *Graph `json:"sub,omitempty"`
 }
 
@@ -51,7 +51,7 @@ func Of(f *flow.Flow) *Graph {
 	return of(f, &room)
 }
 
-// of takes the nodes of sub-flows from what room is left.
+// of subtracts the nodes of sub-flows from the room left.
 func of(f *flow.Flow, room *int) *Graph {
 	g := &Graph{Flow: f.Name, Nodes: make([]Node, len(f.Steps)), Edges: []Edge{}}
 	for i, s := range f.Steps {

@@ -41,7 +41,7 @@ func TestGraphIsBounded(t *testing.T) {
 	}
 }
 
-// The graph is what the HTTP API gives out: its names are a contract.
+// The HTTP API returns the graph: its names are a contract.
 func TestGraphJSON(t *testing.T) {
 	f, problems := loader(t).Parse("f.yaml", []byte("name: two\nsteps:\n  - {id: a, call: chat, with: {user: x}}\n  - {id: b, call: chat, when: \"{{ a.text != '' }}\", with: {user: y}}\n"))
 	if f == nil {

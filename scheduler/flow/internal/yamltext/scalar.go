@@ -9,9 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// scalarTrace reads a scalar again, along its known text. The YAML library has
-// checked the scalar, so what it says is only looked for, not verified: where
-// source and text differ the trace ends.
+// scalarTrace reads a scalar again, along its known text. The YAML library has checked the scalar, so its parts
+// are only located, not verified: if source and text differ, the trace ends.
 type scalarTrace struct {
 	src  []byte
 	pos  int
@@ -47,10 +46,10 @@ func (s *scalarTrace) traceChar() bool {
 	return ok
 }
 
-// lineBreakAt reads a line break and returns what it means in a text.
+// lineBreakAt reads a line break and returns its meaning in a text.
 func (s *scalarTrace) lineBreakAt() (text string, n int) {
 	n = yaml.LineBreak(s.src[s.pos:])
-	if n == 3 { // the Unicode separators stay what they are
+	if n == 3 { // the Unicode separators stay unchanged
 		return string(s.src[s.pos : s.pos+n]), n
 	}
 	return "\n", n
@@ -212,9 +211,8 @@ func (s *scalarTrace) endsHere(n int) bool {
 	return utf8.RuneCountInString(rest) <= n && strings.Trim(rest, "\n\u2028\u2029") == ""
 }
 
-// blockIndent finds how deep the text of a block scalar is indented: what the
-// first line of the text that is not empty has in the file more than in the text.
-// A text of nothing but line breaks is taken to be indented as deep as it goes.
+// blockIndent finds the indentation of the text of a block scalar: the extra white space in the file before the
+// first line of the text that is not empty. A text of only line breaks has the largest possible indentation.
 func (s *scalarTrace) blockIndent() int {
 	empty := 0
 	text := []byte(s.want)

@@ -1,4 +1,5 @@
-// Package yamltext knows the place of every byte of a YAML file, those of decoded scalars included.
+// Package yamltext knows the place of every byte of a YAML file, including decoded scalars. For example, it finds
+// the line and column of each character of a folded text.
 package yamltext
 
 import (
@@ -111,7 +112,7 @@ func (t *Text) Trace(n *yaml.Node) []int {
 	default:
 		ok = s.traceFlow(0)
 	}
-	if !ok { // not understood: all of it is where it begins
+	if !ok { // not understood: every byte gets the place of its beginning
 		return []int{start}
 	}
 	return append(s.at, s.pos)

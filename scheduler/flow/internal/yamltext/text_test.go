@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// checkPlaces asks where each character of a scalar stands and looks there.
+// checkPlaces asks for the place of each character of a scalar and looks there.
 func checkPlaces(t interface {
 	Helper()
 	Fatalf(string, ...any)
