@@ -37,7 +37,7 @@ type Input struct {
 	Known []string   `json:"known"`
 }
 
-// Output is what is known now.
+// Output has the facts known now.
 type Output struct {
 	Facts  []string `json:"facts" doc:"All facts, those known before first. No two are the same."`
 	Domain []string `json:"domain" doc:"What the conversation is about, in keywords."`

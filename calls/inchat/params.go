@@ -19,7 +19,7 @@ type Params struct {
 // Input is the data of the step: the parameters.
 type Input = Params
 
-// Output is the messages, why each entry is in or out, and what looks wrong.
+// Output has the messages, the reason why each entry is in or out, and probable mistakes.
 type Output struct {
 	Messages []*value.Map `json:"messages" doc:"The history with the entries in it: {role, content, source}. A content is a text, or the parts of a message of the history; other members of that, such as name and tool_calls, are kept. The source says where the message comes from: {type: history.<role>, id, index}, or {type: preset.in-chat or world_book.in-chat, id, ...} with all fields of the entry in their order."`
 	Parts    []calls.Part `json:"parts" doc:"Where the messages of the history come from; their texts are those of messages."`

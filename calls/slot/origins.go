@@ -43,7 +43,7 @@ func historyOrigins(of calls.Record, pointer string) []calls.Origin {
 	return []calls.Origin{{Kind: calls.OriginName, Name: "history", Pointer: "/" + strconv.Itoa(i) + "/" + member}}
 }
 
-// outputOrigins returns those of the data that a step has put out. params reads its parameters.
+// outputOrigins returns the origins of the data in a step's output. params reads its parameters.
 func outputOrigins(of calls.Record, pointer string, params func() (Params, error)) []calls.Origin {
 	at, ok := strings.CutPrefix(pointer, "/output/slot_data")
 	v, found := of.Output.At("/slot_data" + at)

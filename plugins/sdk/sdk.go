@@ -54,7 +54,7 @@ type callPhases struct {
 	exec func(ctx context.Context, input value.Value) iter.Seq2[outputPart, error]
 }
 
-// outputPart is text, or data where that is not nil.
+// outputPart is text, or data if that is not nil.
 type outputPart struct {
 	text string
 	data any

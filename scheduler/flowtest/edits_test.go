@@ -1,7 +1,7 @@
 package flowtest_test
 
-// flowEdits are single edits of the example flows by the name of the flow: of the order, the roles and the sources of what a model reads, of
-// outputs, sessions and budgets. The test file beside the flow must catch each.
+// flowEdits are single edits of the example flows by the name of the flow: of the order, the roles and the sources
+// of a model's messages, of outputs, sessions and budgets. The test file beside the flow must catch each.
 func flowEdits() map[string][]edit {
 	return map[string][]edit{
 		"remember": {

@@ -23,7 +23,7 @@ const (
 	maxLineKept  = maxLineBytes + secret.Margin
 )
 
-// Output takes what a process writes: whole lines go to the log, with the plugin's
+// Output collects a process's output: whole lines go to the log, with the plugin's
 // name, and the last few KiB are kept for error messages. It never keeps more, and
 // never blocks the process. [NewOutput] makes one for each process; it is safe for
 // concurrent use.

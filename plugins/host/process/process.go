@@ -30,7 +30,7 @@ import (
 // ends it. It is safe for concurrent use.
 type Process struct {
 	// Conn is the connection to the program, Broker announces services of the host to it,
-	// Output is what it writes.
+	// Output has its output.
 	Conn   *grpc.ClientConn
 	Broker *goplugin.GRPCBroker
 	Output *Output

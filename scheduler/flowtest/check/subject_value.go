@@ -45,7 +45,7 @@ func (p *parser) reportPath(n *yaml.Node, path string) {
 	p.report(n, wording.Say("%q is not a path", value.Truncate(path, 60)), wording.Say("write it as items[0].name, or as a JSON pointer: /items/0/name"))
 }
 
-// outputNames lists the outputs of a flow; ok is false where they are only known when it has run.
+// outputNames lists the outputs of a flow; ok is false if they are only known after a run.
 func outputNames(f *flow.Flow) (names []string, ok bool) {
 	if f.Outputs == nil || f.Outputs.Map == nil {
 		return nil, false

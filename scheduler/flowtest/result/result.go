@@ -187,7 +187,7 @@ type Repeat struct {
 	Pieces []Piece `json:"pieces,omitempty"`
 	// Prompts are the prompts with their sources, for reports.
 	Prompts []*explain.Explanation `json:"-"`
-	// Outputs are the outputs of the flow; "" where it gave none.
+	// Outputs are the outputs of the flow; "" if it gave none.
 	Outputs Data `json:"outputs,omitempty"`
 	// ElapsedMS is how long the run took with models that were really asked; nil in a replay, since its results do
 	// not depend on time.

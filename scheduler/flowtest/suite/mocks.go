@@ -120,7 +120,7 @@ func (r *reader) mockTarget(m *Mock, key string) (outputs []value.Value, ok bool
 	return outputs, found
 }
 
-// outputOf returns the schema of one output of a step: that of its call, or of the flow that it runs.
+// outputOf returns the schema of one output of a step: of its call, or of the flow that it runs.
 func outputOf(s *flow.Step) value.Value {
 	if s.Sub == nil && s.Def.Info.Output != nil {
 		return s.Def.Info.Output.Doc()
