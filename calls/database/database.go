@@ -78,8 +78,8 @@ type File struct {
 
 var _ Store = File{}
 
-// NewFile returns the file of a store. The pairs are the names in the common text and those in the file
-// has in its place, for example "journal_", "": the tables of a file need no prefix.
+// NewFile returns the file of a store. The pairs are names in the common text, each followed by its name in the
+// file, for example "journal_", "": the tables of a file need no prefix.
 func NewFile(store *sqlitefile.Store, pairs ...string) File {
 	return File{store, &names{replacer: strings.NewReplacer(append(pairs, "= ANY($1)", "= $1")...)}}
 }

@@ -18,7 +18,7 @@ var draftURLs = map[int]string{2019: "https://json-schema.org/draft/2019-09/sche
 const (
 	// usualDraft is the draft of a schema that names none.
 	usualDraft = 7
-	// anyDraft stands for a draft that is not known.
+	// anyDraft means an unknown draft.
 	anyDraft = 0
 )
 

@@ -57,8 +57,8 @@ func hasFault(faults []Fault, f Fault) bool {
 	return false
 }
 
-// missingPropertySchema returns the schema of a missing property. The subschema that requires it may
-// be another one than those that describe it, a branch of allOf for one.
+// missingPropertySchema returns the schema of a missing property. The subschema that requires it may differ from
+// the ones that describe it: it may be, for example, a branch of allOf.
 func (s *Schema) missingPropertySchema(p problem) value.Value {
 	_, name := cutLast(p.Pointer)
 	if own, ok := p.sub.Properties[name]; ok {

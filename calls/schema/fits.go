@@ -10,10 +10,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Most checks find nothing: a schema of a call's parameters, and parameters that
-// fit. For schemas of the everyday keywords that is found out here, on the value
-// as it is. Whatever does not certainly fit goes to the library, which decides
-// and says why.
+// Most checks find nothing: a schema of a call's parameters, and parameters that fit. For schemas with only
+// everyday keywords that is checked here, directly on the value. A value that does not certainly fit goes to the
+// library, which decides and says why.
 
 // isEveryday reports whether certainlyFits knows all the keywords of a subschema. References
 // and unions are not among them: they need a budget.
@@ -193,7 +192,7 @@ func int64Of(bound *big.Rat) (n int64, ok bool) {
 	return bound.Num().Int64(), bound.IsInt() && bound.Num().IsInt64()
 }
 
-// isBetween reports whether n is between bounds, of which nil means no bound.
+// isBetween reports whether n is between bounds, a nil one means no bound.
 func isBetween(n int, least, most *int) bool {
 	return (least == nil || n >= *least) && (most == nil || n <= *most)
 }

@@ -23,7 +23,7 @@ type Format struct {
 	Name string
 	// Words are the name that people use for a value, with its article: "an e-mail address"; "" is the name.
 	Words wording.Text
-	// Type is the schema that the name stands for as a type; null for a name that is none.
+	// Type is the schema of the name as a type; null for a name that is not a type.
 	Type value.Value
 	// Check reports whether v is in the form already.
 	Check func(v value.Value) bool

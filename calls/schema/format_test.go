@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// TestFormats: each format knows the form of its values, and those that people write in another way.
+// TestFormats: each format knows the form of its values, and values that people write in another way.
 func TestFormats(t *testing.T) {
 	tests := []struct {
 		format, is  string

@@ -29,7 +29,7 @@ type Described interface{ JSONSchema() value.Value }
 //	type:"array|null" the types of a field of type value.Value or any
 //	min:"0" max:"1"   bounds of a number, of the length of a string or an array
 //	pattern:"^a"      a regular expression for a string
-//	was:"a|b"         names that a field of T itself had before: who still writes one is told the new name
+//	was:"a|b"         former names of a field of T itself: a user who writes one gets a hint with the new name
 //
 // enum and pattern of a slice of strings hold for its items.
 func MustFor[T any]() *Schema {

@@ -45,7 +45,7 @@ func TestMustFor(t *testing.T) {
 	}
 }
 
-// A name that a property had before is told the one that it has now.
+// A former name of a property gets a hint with its new name.
 func TestFormerNames(t *testing.T) {
 	type base struct {
 		Unit string `json:"unit,omitempty" was:"units"`

@@ -20,7 +20,7 @@ func TestIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestUtterances: messages are told by how they begin and end, in words that no list has as a whole.
+// TestUtterances: messages are recognised by their beginnings and ends, even if no list has the whole text.
 func TestUtterances(t *testing.T) {
 	isUnknown := func(text string) bool { return schema.IsUnknown(text) }
 	for _, c := range []struct {

@@ -30,8 +30,8 @@ func rewritePatterns(doc value.Value) value.Value {
 	})
 }
 
-// rewritePattern rewrites the \uHHHH of ECMA's regular expressions, which Go does not
-// know. Letters are put in as they are, so that messages show them.
+// rewritePattern rewrites the \uHHHH of ECMA's regular expressions, which Go does not know. Letters are inserted
+// literally, so that messages show them.
 func rewritePattern(pattern string) string {
 	if !strings.Contains(pattern, `\u`) {
 		return pattern

@@ -99,7 +99,7 @@ type Problems []Problem
 // maxListed bounds the problems that one text lists.
 const maxListed = 100
 
-// Error lists the first of them, separated by semicolons, and tells how many more there are.
+// Error lists the first of them, separated by semicolons, and the number of further ones.
 func (p Problems) Error() string { return p.list("en", Problem.Error) }
 
 // In is Error in a language.

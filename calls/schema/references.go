@@ -100,7 +100,7 @@ func (f *referenceFinder) problemsAt(message wording.Text, isAbout func(referenc
 	return problems
 }
 
-// leadTo tells the references to a place in the document, which a URL of the library names.
+// leadTo selects the references to a place in the document, which a URL of the library names.
 func (f *referenceFinder) leadTo(place string) func(reference) bool {
 	return func(r reference) bool {
 		within, isOurs := f.places[r.address]

@@ -6,9 +6,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Rewrite returns a copy of a schema document in which edit has changed the keywords
-// of every subschema, inner ones first. Data, such as defaults, is left as it is; doc
-// itself is not changed.
+// Rewrite returns a copy of a schema document in which edit has changed the keywords of every subschema, inner
+// ones first. Data, such as defaults, is left unchanged; doc itself is not changed.
 func Rewrite(doc value.Value, edit func(keywords *value.Map)) value.Value {
 	return rewritePart(doc, false, edit)
 }
@@ -84,9 +83,8 @@ func walkSchemas(s value.Value, at string, visit func(s value.Value, at string))
 
 func objectOf(kv ...any) value.Value { return value.OfMap(value.Pairs(kv...)) }
 
-// Within returns the document that checks one place of doc, a schema of an object:
-// the schema of the place, with the definitions of doc that it may refer to. A null
-// place stands for any value.
+// Within returns the document that checks one place of doc, a schema of an object: the schema of the place, with
+// the definitions of doc that it may refer to. A null place allows any value.
 func Within(doc, place value.Value) value.Value {
 	m := value.NewMap(3)
 	for key, member := range doc.Map().All() {

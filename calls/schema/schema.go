@@ -24,7 +24,7 @@ type Schema struct {
 	doc value.Value
 	// annotated is doc with the examples that tags give; null without any.
 	annotated value.Value
-	// former are the names that properties had, with those that they have now: from tags.
+	// former maps former names of properties to their present ones, from tags.
 	former map[string]string
 	// formatOf returns the check of the texts that a subschema describes; nil for schemas
 	// whose formats are hints.

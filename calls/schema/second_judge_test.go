@@ -55,7 +55,7 @@ func reasonOf(doc value.Value) string {
 	return ""
 }
 
-// TestSecondJudgeVectors: both judges agree on all vectors with a schema, but for those listed.
+// TestSecondJudgeVectors: both judges agree on all vectors with a schema, except the listed ones.
 func TestSecondJudgeVectors(t *testing.T) {
 	pairs := 0
 	for _, file := range []struct{ name, data string }{{"slot_check", "data"}, {"slot_schema", "slot"}, {"slot_call", "data"}, {"slot_raises", "data"}} {

@@ -7,8 +7,9 @@ import (
 	"unicode"
 )
 
-// The words by which messages of people, and answers of models, are told from values, one a line. They are lists of examples that a
-// message equals or begins with, and not all of a language: a message that none of them matches may still be no value.
+// The words by which messages of people, and answers of models, are distinguished from values, one a line. They
+// are lists of examples that a message equals or begins with, and not all of a language: a message that none of
+// them matches may still be no value.
 var (
 	// noAnswers are messages that answer no question: "why", "skip", "hello", "为什么".
 	//
@@ -26,8 +27,7 @@ var (
 	//
 	//go:embed question_words.txt
 	questionWords string
-	// requestWords begin a wish to be told something, as a question does: "tell me your hours".
-	//
+	// requestWords begin a request for information, like a question: "tell me your hours".
 	//go:embed request_words.txt
 	requestWords string
 	// denialWords begin a refusal: "i won't", "不".
@@ -79,7 +79,7 @@ var wrappers = [][2]string{
 }
 
 // joinLetters returns letters with dots, blanks or slashes between them in one form, for example "t.b.d" for "t. b. d", and n/a for "n / a".
-// Another text is as it was.
+// Other texts stay unchanged.
 func joinLetters(text string) string {
 	letters := strings.FieldsFunc(text, func(r rune) bool { return r == '.' || r == '/' || r == ' ' })
 	isSpelled := len(letters) > 1 && !slices.ContainsFunc(letters, func(one string) bool { return len(one) != 1 })
@@ -101,8 +101,8 @@ func cutRemark(text string) (before, remark string, ok bool) {
 	return "", "", false
 }
 
-// isNameForUnknown reports whether a text has the name of a value in its place: in brackets, or as "unknown name". Words about a
-// person stand in for a person's name.
+// isNameForUnknown reports whether a text has the name of a value in its place: in brackets, or as "unknown name".
+// Words for a person count as a person's name.
 func isNameForUnknown(text, name string, isWrapped bool) bool {
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || unicode.IsSpace(r) })
 	if len(words) == 0 {

@@ -16,11 +16,11 @@ import (
 // probeTimeout bounds how long a probe may take to send its request.
 const probeTimeout = 5 * time.Second
 
-// readyTimeout bounds how long the store and Temporal are waited for, below the patience of those who ask.
+// readyTimeout limits the wait for the store and Temporal, below the time that clients wait for an answer.
 const readyTimeout = 2 * time.Second
 
-// listen answers, until stop is called, the requests of those who operate the worker: whether it lives (/health/live)
-// and is ready (/health/ready), and its metrics (/metrics). At the address "" of flag and setting it does nothing.
+// listen answers the requests of the worker's operators until stop is called: whether it lives (/health/live) and
+// is ready (/health/ready), and its metrics (/metrics). If flag and setting are "", it does nothing.
 func (p *program) listen(ctx context.Context, client *temporal.Client, address string, observer *telemetry.Observer) (stop func(), err error) {
 	if address == "" {
 		address = p.settings.Worker.Listen

@@ -180,7 +180,7 @@ func (p *program) setUpTemporal(ctx context.Context, client *temporal.Client) er
 // machineCheck looks for things that this machine lacks. [program.checkMachine] makes one.
 type machineCheck struct {
 	*program
-	queues []string // those that it takes runs from
+	queues []string // the queues that it takes runs from
 	// hasGaps: something is missing; hasOthers: something is for workers of other queues.
 	hasGaps, hasOthers bool
 }
@@ -218,7 +218,7 @@ func (c *machineCheck) reportMissing(what string, err error) {
 	}
 }
 
-// isForOthers reports whether a queue is not one of this machine's; then it tells on which machine to check the
+// isForOthers reports whether a queue is not one of this machine's; then it prints on which machine to check the
 // flows and runs that wait there.
 func (c *machineCheck) isForOthers(what, queue string) bool {
 	if queue == "" || slices.Contains(c.queues, queue) {

@@ -41,9 +41,9 @@ func (s *thinkingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestThoughtsOfKilledAgent kills the program between two rounds of an agent: the run goes on with
-// the thoughts of the first round, signed or encrypted as the server sent them, which it would not
-// take the answer of the tool without. The first round is not asked for again.
+// TestThoughtsOfKilledAgent kills the program between two rounds of an agent: the run continues with the thoughts
+// of the first round, signed or encrypted as the server sent them, without which the server would refuse the
+// tool's answer. The first round is not requested again.
 func TestThoughtsOfKilledAgent(t *testing.T) {
 	event := func(name, members string) string {
 		return "event: " + name + "\ndata: {\"type\":\"" + name + "\"" + members + "}\n\n"

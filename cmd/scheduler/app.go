@@ -39,7 +39,7 @@ type app struct {
 	args       []string // the program's arguments
 	configPath string
 	stateDir   string // --state-dir
-	onFlag     string // --on, as it was given
+	onFlag     string // --on, as given
 	settings   *config.Settings
 	runtime    *wire.Runtime
 	service    *service.Service

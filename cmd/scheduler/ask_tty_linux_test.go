@@ -204,7 +204,8 @@ func TestAskOnTerminal(t *testing.T) {
 	x.exits(exitDone)
 }
 
-// TestUnreadOnTerminal: an answer in words that the model finds nothing in is told, and the question comes again.
+// TestUnreadOnTerminal: if the model finds nothing in an answer in words, the program says so and repeats the
+// question.
 func TestUnreadOnTerminal(t *testing.T) {
 	dir := t.TempDir()
 	const flow = `steps:

@@ -232,7 +232,7 @@ func (r *docsReader) runConsole(t *testing.T, b docsBlock) {
 // aTime matches a duration, which differs from run to run.
 var aTime = regexp.MustCompile(`\b[0-9.]+ (ms|s)\b`)
 
-// printed reports whether a line of a guide is in the output; … in it stands for any text.
+// printed reports whether a line of a guide is in the output; … in it matches any text.
 func printed(output, line string) bool {
 	pattern := []string{}
 	for part := range strings.SplitSeq(aTime.ReplaceAllString(strings.TrimSpace(line), "…"), "…") {

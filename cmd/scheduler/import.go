@@ -145,8 +145,8 @@ func importName(file string) string {
 // notInFileName matches characters that names of flows and files should not have.
 var notInFileName = regexp.MustCompile(`[^\p{L}\p{N}._-]+`)
 
-// settingsOfImport returns the file for the providers: the settings of a new project, or one beside those
-// that a project has, to be taken over by hand.
+// settingsOfImport returns the file for the providers: the settings of a new project, or one beside an existing
+// project's, to be merged by hand.
 func settingsOfImport(dir, name string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

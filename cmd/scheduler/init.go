@@ -122,7 +122,7 @@ func (a *app) chooseTemplate(ctx context.Context, name string) (starter.Template
 	return template, nil
 }
 
-// writeProject writes the files of a template into a folder; those that exist stay. isTold prints each of them.
+// writeProject writes the files of a template into a folder; existing files stay. isTold prints each of them.
 func (a *app) writeProject(dir string, template starter.Template, isTold bool) error {
 	files, err := template.Files()
 	if err != nil {

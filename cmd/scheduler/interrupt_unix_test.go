@@ -34,8 +34,8 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 }
 
-// waitInterrupted tells on stdout when it can be interrupted, and when it was. Then it goes
-// on until its stdin ends.
+// waitInterrupted prints on stdout when it can be interrupted, and when it was. Then it continues until its stdin
+// ends.
 func waitInterrupted() {
 	ctx, _ := untilInterrupted() // it is not stopped: a signal that is on its way would end the process
 	fmt.Println("ready")

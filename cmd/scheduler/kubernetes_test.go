@@ -154,7 +154,7 @@ func readManifest(t *testing.T, name string) string {
 type cluster struct {
 	kustomization
 	objects []object
-	// secret has the keys of secret.env, as the first comment of the folder tells to write it.
+	// secret has the keys of secret.env, as the first comment of the folder says to write it.
 	secret []string
 	paths  map[string]any // of the API
 }

@@ -69,10 +69,9 @@ func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// untilInterrupted returns a context that Ctrl-C or SIGTERM ends; the third of them ends
-// the program at once. The second does not: timeout(1), for one, tells a process and
-// then its whole group, and a run that is stopped so has to be put on record all the
-// same.
+// untilInterrupted returns a context that Ctrl-C or SIGTERM ends; the third of them ends the program at once. The
+// second does not: for example, timeout(1) signals a process and then its whole group, and the stopped run must
+// still be recorded.
 func untilInterrupted() (context.Context, func()) {
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	told := make(chan os.Signal, 2)

@@ -63,7 +63,7 @@ they are trusted: see the subcommands.`,
 	return cmd
 }
 
-// mcpGrace is how long runs may go on when the client has ended: it waits for the program.
+// mcpGrace is how long runs may continue after the client has ended, which waits for the program.
 const mcpGrace = 2 * time.Second
 
 // serveStdio answers a client over standard input and output until it ends.

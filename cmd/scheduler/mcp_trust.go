@@ -76,7 +76,7 @@ func (a *app) trustMCPServer(ctx context.Context, h *mcp.Host, name string, yes 
 	return entry, nil
 }
 
-// confirmMCPTrust asks a person; without one its error describes how to go on.
+// confirmMCPTrust asks a person; without one its error describes the next step.
 func (a *app) confirmMCPTrust(ctx context.Context, name string) error {
 	if !a.CanAsk() {
 		return usageError(calls.Errorf(calls.Invalid, "the MCP server %s was not trusted: this is not a terminal, so no one can be asked", name).

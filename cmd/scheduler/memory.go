@@ -32,7 +32,7 @@ func (f *scopeFlags) addFlags(cmd *cobra.Command, session string) {
 func (f *scopeFlags) userSaid() bool    { return f.cmd.Flags().Changed("user") }
 func (f *scopeFlags) sessionSaid() bool { return f.cmd.Flags().Changed("session") }
 
-// namedUsers returns those that the flags name; no user at all is an error.
+// namedUsers returns the users that the flags name; no user at all is an error.
 func (f *scopeFlags) namedUsers() (memory.Users, error) {
 	if err := errors.Join(memory.CheckUser(f.user), memory.CheckSession(f.session)); err != nil {
 		return memory.Users{}, usageError(err)
@@ -53,7 +53,7 @@ func (f *scopeFlags) namedUsers() (memory.Users, error) {
 	return memory.Users{}, usageError(wording.Errorf("whose memories? name a user with --user, or say --all-users"))
 }
 
-// usersOrAll returns those that the flags name, or all.
+// usersOrAll returns the users that the flags name, or all.
 func (f *scopeFlags) usersOrAll() (memory.Users, error) {
 	if !f.userSaid() && !f.allUsers {
 		return memory.AllUsers(), nil

@@ -82,7 +82,7 @@ func filesIn(dir string, fits func(path string) bool) (files []string, err error
 	return files, err
 }
 
-// filesBelow returns the files of a folder and of those below it that fit, but for hidden ones.
+// filesBelow returns the files of a folder and its subfolders that fit, except hidden ones.
 func filesBelow(dir string, fits func(path string) bool) (files []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {

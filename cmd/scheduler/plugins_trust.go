@@ -124,7 +124,7 @@ func (a *app) trustPlugin(ctx context.Context, h *host.Host, name string, yes bo
 	return e, nil
 }
 
-// confirmTrust asks a person; without one its error describes how to go on.
+// confirmTrust asks a person; without one its error describes the next step.
 func (a *app) confirmTrust(ctx context.Context, name string) error {
 	if !a.CanAsk() {
 		return usageError(calls.Errorf(calls.Invalid, "the plugin %s was not trusted: this is not a terminal, so no one can be asked", name).

@@ -14,8 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// busyFlows are a run with all that depends on the outside: items side by side, steps that try again, sub-flows, lists of providers of which
-// some fail, an agent with tools, the memory, a secret in answers, and two stops for answers. SERVER is the address of the server.
+// busyFlows are a run with all that depends on the outside: parallel items, steps that try again, sub-flows, lists
+// of providers some of which fail, an agent with tools, the memory, a secret in answers, and two stops for
+// answers. SERVER is the address of the server.
 var busyFlows = map[string]string{
 	"inner.yaml": `
 name: inner
@@ -62,7 +63,7 @@ http: {allow_hosts: ["127.0.0.1:*"]}
 `,
 }
 
-// newBusyServer is a server whose every answer differs from those before; /bad is a model that fails.
+// newBusyServer is a server whose every answer differs from the earlier ones; /bad is a model that fails.
 func newBusyServer(t *testing.T) *httptest.Server {
 	var mu sync.Mutex
 	total, flaky := 0, 0
@@ -125,7 +126,7 @@ func streamAnswer(w http.ResponseWriter, r *http.Request, n int) {
 }
 
 // TestBusyRunReplays records a run that stops twice, takes the server, the journal, the memory and the settings away, and plays it in another
-// folder: with the secret, without it, and with another one. The events are equal but for times.
+// folder: with the secret, without it, and with another one. The events are equal except for times.
 func TestBusyRunReplays(t *testing.T) {
 	server := newBusyServer(t)
 	recorded := t.TempDir()
@@ -139,7 +140,7 @@ func TestBusyRunReplays(t *testing.T) {
 	}
 	play := func(dir string) (events []string) {
 		for _, args := range runs {
-			events = append(events, strings.ReplaceAll(playableEvents(t, args), dir, "DIR")) // warnings of sub-flows tell their file
+			events = append(events, strings.ReplaceAll(playableEvents(t, args), dir, "DIR")) // warnings of sub-flows name their file
 		}
 		return events
 	}

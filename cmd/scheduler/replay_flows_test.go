@@ -19,7 +19,7 @@ import (
 )
 
 // shippedRuns are the runs that the cassettes of the flows in flows/ hold: the command lines, one a line. One that begins
-// with resume goes on with the run before.
+// with resume continues the run before.
 const shippedRuns = `
 quickstart.yaml --now 2026-11-22T09:00:00Z
 roleplay.yaml --now 2026-11-22T09:00:00Z
@@ -38,8 +38,8 @@ zh remember.yaml -i user=林 -i session=周三 --now 2026-03-04T08:00:00Z --ques
 `
 
 // TestFlowsReplay records every flow in flows/, takes everything away that it needed, and plays it in another
-// folder: no network, no provider, no store, another clock. The events are equal but for times. -update rewrites
-// the cassettes in flows/ and keeps the models' answers in them.
+// folder: no network, no provider, no store, another clock. The events are equal except for times. -update
+// rewrites the cassettes in flows/ and keeps the models' answers in them.
 func TestFlowsReplay(t *testing.T) {
 	server := newServer(t)
 	recorded, played := t.TempDir(), t.TempDir()
@@ -112,7 +112,7 @@ outputs: {city: "{{ ask.slot_data.city }}", tokens: "{{ prompt.tokens }}", used:
 // TestReplayElsewhere records a run and its resumption, and plays both in another folder, language and time zone, without the secret.
 // The events of each step are equal and in order. Events of parallel steps have no fixed order among each other:
 // it only depends on which goroutine came first, and every name that a template sees is in the order of the file,
-// so the outputs are equal all the same.
+// so the outputs are still equal.
 func TestReplayElsewhere(t *testing.T) {
 	recorded, played := t.TempDir(), filepath.Join(t.TempDir(), "other", "place")
 	writeFile(t, filepath.Join(recorded, "scheduler.yaml"), "{secrets: [KEY]}")

@@ -119,8 +119,8 @@ func (a *app) resumeRun(ctx context.Context, name string, f *resumeFlags) error 
 	return s.finishSession(ctx, s.resumeWith(ctx, edited, f))
 }
 
-// resumeWith goes on with the answers of the flags. With an edited flow the run goes on first: its steps may wait
-// for other answers now.
+// resumeWith continues with the answers of the flags. With an edited flow the run continues first: its steps may
+// wait for other answers now.
 func (s *session) resumeWith(ctx context.Context, edited *flow.Flow, f *resumeFlags) error {
 	hasAnswers := len(f.set) > 0 || f.inputFile != ""
 	if edited != nil {

@@ -83,7 +83,7 @@ func newRunsList(a *app) *cobra.Command {
 	return cmd
 }
 
-// runSelection picks runs by flags: those that fit every flag which is given.
+// runSelection picks runs by flags: the runs that fit every given flag.
 type runSelection struct {
 	states, labels, queues []string
 	flow                   string
@@ -416,8 +416,7 @@ func completeRuns(a *app) completion {
 	return completeSome(a, func(*journal.RunInfo) bool { return true })
 }
 
-// completeResumable offers those that resume goes on with: runs that no process holds and
-// that are not finished.
+// completeResumable offers the runs that resume can continue: no process holds them and they are not finished.
 func completeResumable(a *app) completion {
 	return completeSome(a, func(info *journal.RunInfo) bool {
 		return info.State != journal.RunFinished && info.Holder == nil

@@ -60,7 +60,7 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 		if err != nil {
 			return promptsError(err)
 		}
-		prompts = prompts.WithFileNames(shortPath) // a run names files as they were given, and the journal has them from the root
+		prompts = prompts.WithFileNames(shortPath) // a run names files as given, and the journal has them from the root
 		if asJSON {
 			return a.PrintJSON(value.Must(prompts))
 		}
@@ -96,8 +96,8 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 	return a.printRun(run.Info, run.State, totals, goOn, waits)
 }
 
-// commandToGoOn returns the command that goes on with a run; "" if there is nothing to resume. A run that another one waits for goes on
-// with that one, which takes the answers.
+// commandToGoOn returns the command that continues a run; "" if there is nothing to resume. A run that another one
+// waits for is continued by resuming that one, which takes the answers.
 func (a *app) commandToGoOn(ctx context.Context, run *service.RunDetails) (string, error) {
 	info, waiting := run.Info, run.State.Waiting
 	root, err := a.service.RootRun(ctx, service.Principal{}, info)
@@ -119,7 +119,8 @@ func (a *app) commandToGoOn(ctx context.Context, run *service.RunDetails) (strin
 // shownStretches is how many of the servers and workers that carried a run out are printed: the last ones.
 const shownStretches = 5
 
-// printRun prints a run for people. goOn is the command that goes on with it, waits why no server or worker is at it; "" and nil for none.
+// printRun prints a run for people. goOn is the command that continues it, waits the reason why no server or
+// worker carries it out; "" and nil for none.
 func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *service.Totals, goOn string, waits *fleet.Reason) error {
 	waiting := state.Waiting
 	var b strings.Builder
@@ -184,7 +185,7 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 	return err
 }
 
-// outcomes knows the built-in calls that tell in a word how a step ended, such as choice.
+// outcomes knows the built-in calls whose output has a word for the outcome of a step, such as choice.
 type outcomes struct{ registry *calls.Registry }
 
 func newOutcomes() (outcomes, error) {

@@ -38,7 +38,7 @@ func openFakeRemote(_ context.Context, s remote.Settings) (service.Remote, error
 		WithHint("is it running? on one machine: temporal server start-dev")
 }
 
-// idleRemote takes runs that stay as they are.
+// idleRemote accepts runs and does nothing with them.
 type idleRemote struct{}
 
 func (idleRemote) Start(context.Context, service.RemoteRun) error { return nil }
@@ -62,8 +62,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, newScriptParams(t, "../../test/scripts"))
 }
 
-// TestScriptsOnPostgres runs those in test/scripts/postgres, each with an empty store in
-// SCHEDULER_STORE.
+// TestScriptsOnPostgres runs the scripts in test/scripts/postgres, each with an empty store in SCHEDULER_STORE.
 func TestScriptsOnPostgres(t *testing.T) {
 	pgdbtest.NewURL(t) // skips the test if there is no server
 	params := newScriptParams(t, "../../test/scripts/postgres")

@@ -236,7 +236,7 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 	}
 }
 
-// addNotifications adds the URLs that are told of runs.
+// addNotifications adds the URLs that get messages about runs.
 func (a *app) addNotifications(c config.Serve, o *server.Options) error {
 	client, err := guard.NewClient(a.settings.HTTP.AllowHosts)
 	if err != nil {

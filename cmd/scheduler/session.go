@@ -88,8 +88,8 @@ func (s *session) printEvents(events iter.Seq2[*journal.Event, error]) (err erro
 	return nil
 }
 
-// finishSession ends the session: asks and goes on while the run waits and a person can answer,
-// explains the prompt, and turns the error into an exit code.
+// finishSession ends the session: asks and continues while the run waits and a person can answer, explains the
+// prompt, and turns the error into an exit code.
 func (s *session) finishSession(ctx context.Context, err error) error {
 	for more := true; more; {
 		more, err = s.askAndContinue(ctx, err)
@@ -137,7 +137,7 @@ func (s *session) printExplanation() error {
 	if err != nil {
 		return promptsError(err)
 	}
-	prompts = prompts.WithFileNames(shortPath) // a run names files as they were given, and the journal has them from the root
+	prompts = prompts.WithFileNames(shortPath) // a run names files as given, and the journal has them from the root
 	if s.show.json {
 		return s.app.PrintJSONLine(value.OfMap(value.Pairs("type", "explanation", "data", value.Must(prompts))))
 	}
@@ -230,7 +230,7 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	return exitError{code: exit.code}
 }
 
-// tellDetached tells how to follow, cancel and go on with a run that goes on elsewhere.
+// tellDetached prints how to follow, cancel and resume a run that continues elsewhere.
 func (s *session) tellDetached() error {
 	if s.show.json {
 		return exitError{code: exitInterrupted}
@@ -304,7 +304,8 @@ func (a *app) placeFlags() (flags []string) {
 // namedCommand finds the commands of this program that hints name, for example scheduler runs list.
 var namedCommand = regexp.MustCompile(`(^|[^\w/.\-])scheduler ((?:fork|journal|lint|mcp|memory|plugins|resume|run|runs|serve|test|token|worker|workers)\b)`)
 
-// makeRunnable returns a text in which the commands of this program can be run as they are printed, as [app.commandLine] writes them.
+// makeRunnable returns a text in which the commands of this program can be run exactly as printed, as
+// [app.commandLine] writes them.
 func (a *app) makeRunnable(text string) string {
 	if a.settings == nil || !namedCommand.MatchString(text) {
 		return text
@@ -347,7 +348,7 @@ func placeToSet(w journal.WaitingFor, pointer string) string {
 	return pointer
 }
 
-// resumeCommand returns the exact command that goes on with a run, from any directory.
+// resumeCommand returns the exact command that resumes a run, from any directory.
 func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []scheduler.Answer) string {
 	parts := []string{a.commandLine(a.withOn("resume", run)...)}
 	set := func(step, pointer, text string) {

@@ -172,7 +172,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 const watchPause = 300 * time.Millisecond
 
 // watchTests runs the test files of paths, and again whenever a file of the project or of paths changes, until ctx ends. Exit codes of
-// runs are not passed on: each run tells how it ended.
+// runs are not passed on: each run prints its result.
 func (a *app) watchTests(ctx context.Context, paths []string, f *testFlags) error {
 	folders := []string{cmp.Or(a.settings.Root, ".")}
 	for _, path := range paths {
@@ -381,7 +381,7 @@ func (a *app) keepTests(run, last *result.Run, kept compare.Files, suites []*sui
 	return errors.Join(err, blessErr)
 }
 
-// casesOf returns which cases of test files are among those that has reports.
+// casesOf returns which cases of test files are reported by has.
 func casesOf(suites []*suite.Suite, has func(*suite.Suite, *suite.Case) bool) func(file, id string) bool {
 	known := map[[2]string]bool{}
 	for _, s := range suites {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A report that cannot be written is told, whatever the cases gave, and never leaves the exit code of a run that passed.
+// A report that cannot be written is reported, whatever the results, and never leaves the exit code of a run that
+// passed.
 func TestWithFailure(t *testing.T) {
 	failed := errors.New("the report was not written")
 	for verdict, want := range map[error]int{

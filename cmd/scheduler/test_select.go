@@ -62,7 +62,7 @@ func (s *testSelection) prepare(suites []*suite.Suite, last *result.Run) (select
 		return hasTag && filter.MatchString(c.ID()) && fitsSettings(c, settings)
 	}
 	selects = func(file *suite.Suite, c *suite.Case) bool { return fits(c) && isDue(file.File, c.ID()) }
-	isAnyFit := false // of which none may be due, with --rerun
+	isAnyFit := false // though none of them may be due, with --rerun
 	for _, file := range suites {
 		for _, c := range file.Cases {
 			isAnyFit = isAnyFit || fits(c)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// wildAnswers are answers of real servers that bend their protocol, in test/wild/answers: the
-// streams of a folder answer the requests of one run, and want tells how that run must look.
+// wildAnswers are answers of real servers that bend their protocol, in test/wild/answers: the streams of a folder
+// answer the requests of one run, and want describes the run's expected result.
 var wildAnswers = map[string]struct {
 	step string // the step of the flow; w.yaml of the folder if it is ""
 	code int

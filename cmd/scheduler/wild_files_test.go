@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// wildCommand is a command that a user runs in a folder of files as they are found outside.
+// wildCommand is a command that a user runs in a folder of files from the real world.
 type wildCommand struct {
 	args string
 	code int

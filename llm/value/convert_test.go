@@ -81,7 +81,7 @@ func TestDecodeUndoesOf(t *testing.T) {
 		if diff := cmp.Diff(x, back, cmp.AllowUnexported(everything{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 			t.Fatalf("came back different (-before +after):\n%s", diff)
 		}
-		// encoding/json reads and writes the same, but for its nil slices.
+		// encoding/json reads and writes the same, except its nil slices.
 		var std everything
 		if err := json.Unmarshal(v.AppendJSON(nil), &std); err != nil || !reflect.DeepEqual(std, back) {
 			t.Fatalf("encoding/json reads %s differently: %v", v, err)

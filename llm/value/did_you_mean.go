@@ -69,7 +69,7 @@ func Nearest(key string, keys []string) string {
 	seen := lettersIn(want)
 	best, bestDistance := "", max(min(1, len(want)/2), len(want)/3)+1
 	for _, k := range keys {
-		// Most keys are told apart by their lengths and letters, which costs little.
+		// Most keys are distinguished by their lengths and letters, which costs little.
 		if k == key || absInt(len(want)-utf8.RuneCountInString(k)) >= bestDistance {
 			continue
 		}

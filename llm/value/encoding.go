@@ -106,7 +106,7 @@ func isPairOfJIS(lead, trail byte) bool {
 	return isLead && trail >= 0x40 && trail < 0xfd && trail != 0x7f
 }
 
-// isKanaOfJIS reports whether a pair is a syllable, of which Japanese texts are full.
+// isKanaOfJIS reports whether a pair is a syllable, which is frequent in Japanese texts.
 func isKanaOfJIS(lead, trail byte) bool {
 	return lead == 0x82 && trail >= 0x9f && trail <= 0xf1 || lead == 0x83 && trail >= 0x40 && trail <= 0x96
 }

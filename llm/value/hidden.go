@@ -8,7 +8,7 @@ import (
 // ByteRange is the bytes of a text from Start up to End.
 type ByteRange struct{ Start, End int }
 
-// hidden is a text or a number that is secret, or of which parts are. Code that reads a [Value] sees its content;
+// hidden is a text or a number that is secret, or has secret parts. Code that reads a [Value] sees its content;
 // [Value.Masked] shows only the public part.
 type hidden struct {
 	v      any         // a string, int64, float64 or raw
@@ -142,8 +142,8 @@ func (v Value) HasSecret() bool {
 	return false
 }
 
-// Masked returns a secret text or number as the text that may be shown, with mask in the
-// place of each part that is secret. Any other value is returned as it is.
+// Masked returns a secret text or number as the text that may be shown, with mask in the place of each part that
+// is secret. Any other value is returned unchanged.
 func (v Value) Masked(mask string) Value {
 	if _, ok := v.v.(*hidden); !ok {
 		return v

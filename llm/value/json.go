@@ -16,8 +16,8 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// MarshalJSON writes compact JSON: keys in order, numbers as they were spelt,
-// non-ASCII text and <, > and & as they are.
+// MarshalJSON writes compact JSON: keys in order, numbers with their spelling, non-ASCII text and <, > and &
+// unescaped.
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
 
 // JSON returns the compact JSON text of the value.

@@ -13,7 +13,7 @@ type Table struct {
 
 // shape is a set of members that rows of a table have.
 type shape struct {
-	members uint64 // bit i stands for keys[i] of the table
+	members uint64 // bit i means keys[i] of the table
 	keys    []string
 }
 

@@ -16,9 +16,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Kind is the JSON type of a [Value]. Integers and other
-// numbers are told apart, as Python and JSON Schema do: 3 is an Int, 3.0 and 3e0
-// are Floats.
+// Kind is the JSON type of a [Value]. Integers and other numbers are distinguished, as in Python and JSON Schema:
+// 3 is an Int, 3.0 and 3e0 are Floats.
 type Kind uint8
 
 // The kinds, in the order in which [Compare] sorts values of different kinds.

@@ -247,7 +247,7 @@ func TestMapAgreesWithModel(t *testing.T) {
 		t.Error("a nil map has members")
 	}
 	for range value.Pairs("a", 1, "b", 2).All() {
-		break // the range stops when it is told to
+		break // the range stops on request
 	}
 }
 
@@ -267,7 +267,7 @@ func TestRowsOfTablesAgreeWithMaps(t *testing.T) {
 			}
 			got, want = append(got, table.Row(vals...)), append(want, value.OfMap(m))
 		}
-		if len(rows) > 0 { // a row that is changed leaves the others as they are
+		if len(rows) > 0 { // a row that is changed leaves the others unchanged
 			at := rapid.IntRange(0, len(rows)-1).Draw(t, "changed")
 			deleted, added := rapid.SampledFrom(keys).Draw(t, "deleted"), rapid.SampledFrom([]string{"b", "other"}).Draw(t, "added")
 			for _, list := range [][]value.Value{got, want} {
@@ -311,8 +311,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// A pointer leads through the keys that it was made of, whatever they are: an empty one, and
-// those that are escaped, as well.
+// A pointer leads through the keys from which it was made, including empty ones and escaped ones.
 func TestPointersKeepTheirKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.OneOf(rapid.SampledFrom([]string{"", "/", "~", "~1", "~0", "//", "-", "0"}), rapid.String())

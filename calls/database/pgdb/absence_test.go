@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestAbsence: a database that cannot be reached for a while is told of once, and once more when it is back; a connection that is lost for a
-// moment is not told of.
+// TestAbsence: a database that cannot be reached for a while is reported once, and once more when it is back; a
+// connection that is lost for a moment is not reported.
 func TestAbsence(t *testing.T) {
 	start := time.Date(2026, 3, 5, 0, 0, 0, 0, time.UTC)
 	var a absence

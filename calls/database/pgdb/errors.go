@@ -161,8 +161,8 @@ func (e connectError) In(language string) string { return e.text.In(language) }
 // Unwrap returns the error of the driver.
 func (e connectError) Unwrap() error { return e.error }
 
-// shortenConnectError returns the error of a connection in one line: the driver tries each
-// address with TLS and without, and tells all of it.
+// shortenConnectError returns the error of a connection in one line: the driver tries each address with TLS and
+// without, and reports all of it.
 func shortenConnectError(err error) error {
 	var connecting *pgconn.ConnectError
 	if !errors.As(err, &connecting) {

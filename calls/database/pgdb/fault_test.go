@@ -64,7 +64,7 @@ func TestServerCrashes(t *testing.T) {
 	}
 }
 
-// awayLog is closed when the log tells that the database cannot be reached.
+// awayLog is closed when the log says that the database cannot be reached.
 type awayLog struct {
 	told chan struct{}
 	once sync.Once

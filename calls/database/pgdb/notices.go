@@ -34,7 +34,7 @@ type notice struct{ channel, text string }
 // when it is needed first. It is safe for concurrent use.
 type notices struct {
 	senders  *pgxpool.Pool
-	channels []string        // those that are listened on
+	channels []string        // the channels listened on
 	config   *pgx.ConnConfig // of the connection that listens
 	ctx      context.Context //nolint:containedctx // it ends the goroutines
 	end      context.CancelFunc

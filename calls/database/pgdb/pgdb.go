@@ -28,7 +28,7 @@
 //
 // # Notice of changes
 //
-// [Store.Notify] tells all programs that have the store open; [Store.Subscribe] waits for that. Notice may be
+// [Store.Notify] notifies all programs that have the store open; [Store.Subscribe] waits for that. Notice may be
 // lost, so a [Subscription] also wakes its reader from time to time: more often if notice does not arrive at all,
 // for example behind PgBouncer with pooled transactions.
 //
@@ -60,16 +60,16 @@ type Options struct {
 	Migrations fs.FS
 	// VersionTable is the table with the version of the schema, such as "memory_version".
 	VersionTable string
-	// Channels are those that the store listens on: see [Store.Subscribe]. Their names are
-	// lower-case identifiers, the same in all schemas of a database.
+	// Channels are the channels that the store listens on: see [Store.Subscribe]. Their names are lower-case
+	// identifiers, the same in all schemas of a database.
 	Channels []string
 	// Writers and Readers are how many connections write and read at most; 0 is 2 and 4.
 	Writers, Readers int
 	// Retry is for how long an operation is repeated that fails because the connection was
 	// lost; 0 is 30 s, a negative one never repeats.
 	Retry time.Duration
-	// KeepError reports whether an error of a function is returned as it is, because it
-	// is not about the database. It may be nil.
+	// KeepError reports whether an error of a function is returned unchanged, because it is not about the database.
+	// It may be nil.
 	KeepError func(error) bool
 	// Log gets a warning when the database cannot be reached for a while, and when it is back; nil gets none.
 	Log *slog.Logger
@@ -109,9 +109,9 @@ func (s *Store) Schema() string { return s.schema }
 // Place returns the host and database of the store, without user and password.
 func (s *Store) Place() string { return s.place }
 
-// Notify tells those who have subscribed to a text on a channel, in all programs, that there
-// is something to read. It does not wait, and notice may be lost. Call it after the commit: in
-// the transaction it would make all that commit on the server wait for each other.
+// Notify notifies the subscribers to a text on a channel, in all programs, that there is something to read. It
+// does not wait, and notice may be lost. Call it after the commit: in the transaction it would make all that
+// commit on the server wait for each other.
 func (s *Store) Notify(channel, text string) { s.notices.add(notice{channel, text}) }
 
 // Subscribe begins to wait for notice of a text on one of the channels of the store. Read earlier writes after

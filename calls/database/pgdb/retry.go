@@ -102,7 +102,8 @@ func (s *Store) retry(ctx context.Context, pool *pgxpool.Pool, do func(*pgxpool.
 	}
 }
 
-// absenceTold is for how long the database cannot be reached before a warning tells so: less would tell of every restart of a connection.
+// absenceTold is how long the database must be unreachable before a warning: a shorter time would report every
+// restart of a connection.
 const absenceTold = 2 * time.Second
 
 // absence is since when the database of a [Store] cannot be reached. It is safe for concurrent use.
@@ -112,7 +113,7 @@ type absence struct {
 	isTold bool      // guarded by mu
 }
 
-// note records whether the database was reached at a time, and reports whether the log is to tell that it is away, or back.
+// note records whether the database was reached at a time, and reports whether to log that it is away, or back.
 func (a *absence) note(isReached bool, now time.Time) (isAway, isBack bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -129,7 +130,7 @@ func (a *absence) note(isReached bool, now time.Time) (isAway, isBack bool) {
 	return isAway, false
 }
 
-// noteReached tells the log when the database has been away for a while, and when it is back.
+// noteReached logs when the database has been away for a while, and when it is back.
 func (s *Store) noteReached(ctx context.Context, err error) {
 	if s.options.Log == nil || ctx.Err() != nil {
 		return

@@ -73,7 +73,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A step that fails leaves the file as it was.
+// A step that fails leaves the file unchanged.
 func TestMigrationFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
 	broken := sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table, "CREATE nonsense"}}

@@ -35,8 +35,8 @@ type Options struct {
 	Readers int
 	// DamagedHint is the remedy that users read for a damaged file.
 	DamagedHint string
-	// KeepError reports whether an error of a change is returned as it is, because it is
-	// not about the file. It may be nil.
+	// KeepError reports whether an error of a change is returned unchanged, because it is not about the file. It may
+	// be nil.
 	KeepError func(error) bool
 	// Idle does work that no change waits for, after [Store.RequestIdle]. It runs on the
 	// writer's goroutine, outside of a transaction; see [Conn.Transact].
@@ -92,7 +92,7 @@ func (s *Store) openFile(ctx context.Context) error {
 }
 
 // checkInPlace returns an [ErrMoved] if the path leads to another file than the opened one, or to none. SQLite
-// would go on writing to a file that was deleted.
+// would continue writing to a file that was deleted.
 func checkInPlace(path string, opened fs.FileInfo) error {
 	now, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -173,7 +173,7 @@ func (s checksum) matches(stored []byte) bool {
 
 // logIndex is the data about a log in its index, the file that ends with -shm.
 type logIndex struct {
-	frames uint32 // those that were committed
+	frames uint32 // the committed frames
 	moved  uint32 // those already copied to the file itself
 	salt   string
 }
@@ -189,8 +189,8 @@ func parseLogIndex(index []byte) logIndex {
 	}
 }
 
-// lacksSchema reports whether a file has been made to have a log and has no table: those
-// were written to its log first, unless the file was still being created.
+// lacksSchema reports whether a file has been made to have a log and has no table: its tables were written to its
+// log first, unless the file was still being created.
 func lacksSchema(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -223,6 +223,6 @@ func sizeOf(file string) int64 {
 	return info.Size()
 }
 
-// creationSuffix ends the name of an empty file that stands beside a new one until its tables are
-// on the disk. A process that is killed before leaves a file that looks like one whose log is lost.
+// creationSuffix ends the name of an empty file beside a new one until its tables are on the disk. A process that
+// is killed before leaves a file that looks like one whose log is lost.
 const creationSuffix = "-new"

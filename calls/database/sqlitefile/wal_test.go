@@ -48,7 +48,8 @@ func openRows(t *testing.T, file string) (*sqlitefile.Store, error) {
 	})
 }
 
-// TestEmptyFile: a file without a byte is damage and stays as it is, unless a process was killed while it made the file.
+// TestEmptyFile: a file without a byte is damaged and stays unchanged, unless a process was killed while it made
+// the file.
 func TestEmptyFile(t *testing.T) {
 	for name, test := range map[string]struct {
 		others []string // files beside it

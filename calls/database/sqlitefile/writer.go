@@ -261,8 +261,7 @@ func (w *writer) setBlocked(blocked bool) {
 	w.blocked = blocked
 }
 
-// failExpired fails the changes whose deadline has passed, and returns the number of
-// those that are left.
+// failExpired fails the changes whose deadline has passed, and returns the number of the others.
 func (w *writer) failExpired(err error) (left int) {
 	now := time.Now()
 	var expired []*Change

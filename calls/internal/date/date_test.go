@@ -88,7 +88,7 @@ func TestNotUnderstood(t *testing.T) {
 	for _, text := range []string{
 		"", "soon", "whenever you like", "明天或后天", "2024-13-01", "2023-02-29", "2月30日", "25:00", "明天25点", "5", "12345", "Friday the 13th of never", "下周八",
 		"tomorrow morning", "2024年5月", "next", "0000-00-00", "1e9", "99999999999999999999", string(make([]byte, 1000)), "tomorrow tomorrow", "3pm 4pm",
-		// Of which day, or which half of it, cannot be told.
+		// The day, or the half of it, is unclear.
 		"夜里2点", "晚上1点", "明天晚上1:30", "tonight at 1 am", "tonight 12:30am", "早上12点", "早上18点", "上午15点", "凌晨15:30", "13am", "中午6点", "24:01", "下午24点",
 		"9999年后", "tomorrow?", "明天？", "明天吗", "2026-03-06?", "next Friday ?",
 	} {

@@ -11,8 +11,8 @@ const (
 	englishDayParts = `(morning|afternoon|evening|night)`
 )
 
-// dayParts are the hours from and until which a part of a day is, counted from its midnight: an
-// evening goes on into the next day.
+// dayParts are the first and the last hour of a part of a day, counted from its midnight: an evening continues
+// into the next day.
 var dayParts = map[string][2]int{
 	"凌晨": {0, 6}, "清晨": {4, 9}, "早上": {4, 12}, "早晨": {4, 12}, "上午": {5, 12}, "中午": {11, 14}, "下午": {12, 18}, "傍晚": {16, 20},
 	"晚上": {17, 29}, "夜里": {18, 30}, "夜晚": {18, 30}, "半夜": {22, 30}, "深夜": {22, 30}, "晚": {17, 29}, "夜": {18, 30}, "早": {4, 12}, "晨": {4, 12},

@@ -17,8 +17,8 @@ type holiday struct {
 	days int
 }
 
-// fixedHolidays are those on the same days of every year. Both weeks of holidays in China are
-// meant as a whole.
+// fixedHolidays are the holidays on the same days of every year. China's two week-long holidays count as whole
+// weeks.
 var fixedHolidays = map[string]holiday{
 	"元旦": {time.January, 1, 1}, "情人节": {time.February, 14, 1}, "妇女节": {time.March, 8, 1}, "愚人节": {time.April, 1, 1},
 	"五一": {time.May, 1, 5}, "劳动节": {time.May, 1, 5}, "六一": {time.June, 1, 1}, "儿童节": {time.June, 1, 1},

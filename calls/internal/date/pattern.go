@@ -108,7 +108,7 @@ func compilePhrase(words string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`)
 }
 
-// submatches returns the texts of the groups of a match, "" for those without one.
+// submatches returns the texts of the groups of a match, "" for groups without one.
 func submatches(text string, match []int) []string {
 	groups := make([]string, len(match)/2)
 	for i := range groups {

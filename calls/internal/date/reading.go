@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// reading is a text of which the times are read, one after the other. One goroutine uses it.
+// reading is a text whose times are read one after the other. One goroutine uses it.
 type reading struct {
 	text  string // with marks for the times read
 	today time.Time
@@ -28,9 +28,9 @@ const chineseTimeMarks = "昨今前上本这這去年月过過近春夏秋冬号
 //
 // A date without a year, a holiday, a season and a quarter are the last that have begun: on 15 May, 国庆 is last
 // year's. A weekday without a week (周三, on Wednesday) is the last one before today. A day of another year without
-// its month (去年7号) is that year. 5/7 is the 7th of May in Chinese, and not read in English, where 5/13 and 13/5
-// are. Words around a time change it: the day before it, its evening, its last week, the time until or since then
-// (see [Open]). Times of the future, and of every year or week, are not read.
+// its month (去年7号) is that year. 5/7 is the 7th of May in Chinese, and not read in English, but 5/13 and 13/5 are.
+// Words around a time change it: the day before it, its evening, its last week, the time until or since then (see
+// [Open]). Times of the future, and of every year or week, are not read.
 func FindPeriods(text string, now time.Time) (periods []Period, rest string) {
 	inEnglish, inChinese := mayNameTime(text), strings.ContainsAny(text, chineseTimeMarks) || hasNumberedDay(text)
 	if !inEnglish && !inChinese {

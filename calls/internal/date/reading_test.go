@@ -10,7 +10,7 @@ import (
 )
 
 // spell returns periods as 2024-05-07 for a day, 2024-05-07T17..2024-05-08T05 for hours, 2024-05-01..2024-05-04
-// for several days, of which the last is not in it, and with .. at one side for an open period.
+// for several days, the last of which is excluded, and with .. at one side for an open period.
 func spell(periods []Period) string {
 	var all []string
 	for _, p := range periods {

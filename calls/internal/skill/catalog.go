@@ -4,7 +4,7 @@ import "strings"
 
 // Catalog is how a list of skills is written for the model.
 type Catalog struct {
-	// Head and Tail stand around the entries, Join between them.
+	// Head and Tail enclose the entries, Join separates them.
 	Head, Join, Tail string
 	// Entry writes one skill.
 	Entry func(*Skill) string

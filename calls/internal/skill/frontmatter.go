@@ -35,10 +35,9 @@ const (
 	maxNodes = 10_000
 )
 
-// Parse takes the text of a SKILL.md apart. A byte-order mark is ignored. The
-// front matter lies between two lines of three hyphens, of which the first is the
-// first of the text; white space after the hyphens does not matter. The error
-// is why the front matter is not a YAML mapping; File then has the body alone.
+// Parse takes the text of a SKILL.md apart. A byte-order mark is ignored. The front matter lies between two lines
+// of three hyphens, the first of which is the first of the text; white space after the hyphens does not matter.
+// The error is why the front matter is not a YAML mapping; File then has the body alone.
 func Parse(text string) (File, error) {
 	size := len(text)
 	text = strings.TrimPrefix(text, "\uFEFF")

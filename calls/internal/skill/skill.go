@@ -22,8 +22,8 @@ type Skill struct {
 	Location string
 	// Body is the instructions.
 	Body string
-	// Content is the file as it is, and BodyStart the byte at which Body begins in it when it has
-	// no byte-order mark, and LF for CRLF and CR.
+	// Content is the unchanged file, and BodyStart the byte at which Body begins in it when it has no byte-order
+	// mark, and LF for CRLF and CR.
 	Content   string
 	BodyStart int
 	// Folder is the directory's path relative to its [Source], for example letters or writing/letters.
@@ -34,7 +34,7 @@ type Skill struct {
 	AllowedTools []string
 	// Always reports whether the body belongs into every prompt.
 	Always bool
-	// Hidden reports whether the model is not told of the skill: only people call it up.
+	// Hidden reports whether the skill is hidden from the model: only people use it.
 	Hidden bool
 	// Missing lists the requirements that the machine lacks: "CLI: gh", "CLI: curl or wget", "ENV: TOKEN", "OS:
 	// darwin".
@@ -48,7 +48,7 @@ func (s *Skill) Available() bool { return len(s.Missing) == 0 }
 type Host struct {
 	// OS is the operating system as Go names it; "" is this one.
 	OS string
-	// LookPath finds a program; the error is that there is none.
+	// LookPath finds a program; an error means that there is none.
 	LookPath func(name string) (string, error)
 	// Getenv is the value of an environment variable, "" if it is not set.
 	Getenv func(name string) string
@@ -113,7 +113,7 @@ func allowedTools(meta *value.Map) []string {
 // client is the requirements in a client's member of metadata.
 type client struct {
 	bins, env []string
-	// anyBins are programs of which one is enough; systems the operating systems that it works on.
+	// anyBins are programs, one of which is enough; systems the operating systems that it works on.
 	anyBins, systems []string
 	// active is nanobot's always: the body belongs into every prompt.
 	active bool

@@ -175,8 +175,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestGroups: skills may stand in folders of skills, as repositories of many have them, and their files
-// are found there.
+// TestGroups: skills may be in folders of skills, as in repositories with many, and their files are found there.
 func TestGroups(t *testing.T) {
 	text := func(body string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(described + "---\n" + body)} }
 	files := fstest.MapFS{

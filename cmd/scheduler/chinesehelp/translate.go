@@ -17,7 +17,7 @@ import (
 // Catalogs have the help of commands and flags in Chinese, by the English one.
 var Catalogs = []wording.Catalog{generalHelp, memoryHelp, runHelp}
 
-// Translate puts the help of all commands into Chinese; a text that no catalog has stays as it is.
+// Translate puts the help of all commands into Chinese; a text that no catalog has stays unchanged.
 func Translate(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -31,7 +31,7 @@ func (f *settingsFile) filePath() string {
 }
 
 // placeErrors adds to settingErrors the source of each: the environment, a line of the file, or neither, for a
-// setting that is missing. Other errors stay as they are.
+// setting that is missing. Other errors stay unchanged.
 func (f *settingsFile) placeErrors(err error) error {
 	var wrong settingErrors
 	if !errors.As(err, &wrong) {

@@ -42,18 +42,18 @@ type ServeMCP struct {
 	Calls []string `json:"calls,omitempty"`
 }
 
-// Prune tells which runs the server deletes.
+// Prune selects the runs that the server deletes.
 type Prune struct {
 	OlderThan value.Duration `json:"older_than,omitempty"`
 	Keep      int            `json:"keep,omitempty" min:"0"`
 }
 
-// Notify is a URL that the server tells of runs.
+// Notify is a URL to which the server sends messages about runs.
 type Notify struct {
 	URL string `json:"url,omitempty" min:"1"`
 	// URLEnv is the variable that holds the URL instead, if the URL is a credential.
 	URLEnv string `json:"url_env,omitempty" min:"1"`
-	// On are the states of a run that it is told of.
+	// On has the states of a run for which it gets messages.
 	On []string `json:"on"`
 	// SecretEnv is the variable that holds the secret of the signatures.
 	SecretEnv string `json:"secret_env" min:"1"`
@@ -62,7 +62,7 @@ type Notify struct {
 // states returns the states that notifications may be about.
 func (Notify) states() []string { return []string{"waiting", "failed", "finished", "stuck", "trigger"} }
 
-// check refuses a URL that cannot be told, or of nothing.
+// check refuses a URL that cannot get messages, or that has no states.
 func (n *Notify) check(at string) error {
 	if n.URL != "" && n.URLEnv != "" {
 		return wrongSetting(at+".url_env", "url and url_env are both given (leave one out)")
@@ -84,7 +84,7 @@ func (n *Notify) check(at string) error {
 	return nil
 }
 
-// isNotifyURL reports whether a text is a URL that can be told.
+// isNotifyURL reports whether a text is a URL that can get messages.
 func isNotifyURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && slices.Contains([]string{"http", "https"}, u.Scheme)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestServeSettings reads the settings of the server, and refuses those that make no sense.
+// TestServeSettings reads the settings of the server, and refuses meaningless ones.
 func TestServeSettings(t *testing.T) {
 	load := func(text string) (*Settings, error) {
 		t.Helper()

@@ -61,7 +61,7 @@ type User struct {
 	Timezone string `json:"timezone,omitempty"`
 }
 
-// checkZones finds names that no time zone has, and users that stand twice.
+// checkZones finds unknown time zones, and users listed twice.
 func (c *Settings) checkZones() error {
 	if err := checkZone("timezone", c.Timezone); err != nil {
 		return err
@@ -139,14 +139,14 @@ func (c *Settings) DefaultLanguage() string {
 	return "en"
 }
 
-// KnownLanguages returns those that there are texts for.
+// KnownLanguages returns the languages that have texts.
 func (c *Settings) KnownLanguages() *flow.Languages {
 	l := c.FurtherLanguages()
 	l.Default = c.DefaultLanguage()
 	return l
 }
 
-// FurtherLanguages returns those that the setting languages adds to the built-in ones.
+// FurtherLanguages returns the languages that the setting languages adds to the built-in ones.
 func (c *Settings) FurtherLanguages() *flow.Languages {
 	l := &flow.Languages{Dir: c.Languages}
 	if c.Languages != "" {

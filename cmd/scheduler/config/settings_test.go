@@ -36,7 +36,7 @@ func TestSettingsPaths(t *testing.T) {
 	}
 }
 
-// A project is found from the folders in it; its state directory stands beside its settings.
+// A project is found from the folders in it; its state directory is beside its settings.
 func TestProjectIsFoundUpward(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

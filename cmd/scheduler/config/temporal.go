@@ -84,7 +84,7 @@ func (c *Settings) IsRemote() bool {
 	return err == nil && address != ""
 }
 
-// RemoteAddress returns the host:port of Temporal; the error tells how to name it.
+// RemoteAddress returns the host:port of Temporal; the error says how to set it.
 func (c *Settings) RemoteAddress() (string, error) {
 	address, err := TemporalAddress(c.On)
 	if err == nil && address == "" {

@@ -34,8 +34,8 @@ type Template struct {
 	// Run are the words of the command that a new user tries first, after the name of the program.
 	Run []string
 
-	// folders of this package, and examples, which are flows of the example flows, for example support. A file in a folder stands for that
-	// of the same name in an example.
+	// folders of this package, and examples, which are flows of the example flows, for example support. A file in a
+	// folder replaces the one of the same name in an example.
 	folders, examples []string
 
 	// chinese is the same project with Chinese texts.

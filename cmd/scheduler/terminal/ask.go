@@ -51,8 +51,8 @@ func (t *Terminal) Lines() <-chan string {
 // ErrNoAnswer is that the input has ended before an answer.
 var ErrNoAnswer = wording.Errorf("no answer")
 
-// ErrSaid means that the run goes on with the answers so far before it asks for more: it reads the last one, which is in words, or has come to know the
-// kind of a union.
+// ErrSaid means that the run continues with the answers so far before it asks for more: it reads the last one,
+// which is in words, or now knows the kind of a union.
 var ErrSaid = wording.Errorf("the run reads the answer")
 
 // ErrCancelled means that the person has cancelled the run.
@@ -67,11 +67,11 @@ type Asker struct {
 	Language Language
 	// Words has the texts of the questions.
 	Words service.Words
-	// Record keeps an answer, which has the message that was typed, as it is understood: as a value, or as the
-	// message if the run is to read it. The error is of kind Invalid if the message does not answer the question.
+	// Record keeps an answer, which has the typed message, in its final form: as a value, or as the message if the
+	// run is to read it. The error is of kind Invalid if the message does not answer the question.
 	Record  func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error)
 	Waiting []journal.WaitingFor
-	// Answers are those that were typed so far.
+	// Answers has the answers typed so far.
 	Answers []scheduler.Answer
 }
 
@@ -89,7 +89,7 @@ func (q *Asker) Ask(ctx context.Context) error {
 		for pointer, property := range properties.Map().All() {
 			isLater := pointer == "" && w.Step != "" && properties.Map().Len() > 1
 			if isLater {
-				continue // the run asks for one of several members when it has those that it needs anyway
+				continue // the run asks for one of several members when it already has the required ones
 			}
 			f := field{step: w.Step, pointer: pointer, schema: property, of: w, language: q.Language, words: q.Words}
 			f.optional = !requiresProperty(w.RemainingSchema, pointer)
@@ -109,7 +109,7 @@ const maxNested = 6
 func (q *Asker) askField(ctx context.Context, f field) error {
 	f.schema = schema.Resolve(f.schema, f.of.RemainingSchema)
 	if len(f.of.Place(f.pointer).Either) > 0 {
-		f.schema = value.OfMap(nil) // the question names the members of which one is enough
+		f.schema = value.OfMap(nil) // the question names the members, one of which is enough
 		return q.askValue(ctx, f)
 	}
 	if kind, ok := f.of.KindPlace(f.pointer); ok && f.step != "" { // the run asks for the other members when it knows the kind

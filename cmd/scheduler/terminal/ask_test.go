@@ -58,7 +58,7 @@ func asked(t *testing.T, typed string, waiting ...journal.WaitingFor) (answers [
 	return answers, out.String(), err
 }
 
-// TestAskTellsWaysOut: a question that the run asks again after messages it has read tells the ways out, too.
+// TestAskTellsWaysOut: a question that the run repeats after reading messages also names the ways out.
 func TestAskTellsWaysOut(t *testing.T) {
 	w := wanting(t, "a", "{required: [/name], properties: {/name: {type: string}}}")
 	w.Unread, w.Misses = true, 2
@@ -187,7 +187,7 @@ func TestAskIsLeft(t *testing.T) {
 		t.Errorf("got %v, %v", q.Answers, err)
 	}
 	lines <- "one\n"
-	held := &journal.HeldError{Run: "r"} // somebody else goes on with the run
+	held := &journal.HeldError{Run: "r"} // another process continues the run
 	q.Record = func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) { return a, held }
 	if err := q.Ask(t.Context()); !errors.Is(err, held) {
 		t.Errorf("got %v", err)

@@ -19,7 +19,8 @@ type field struct {
 	step, pointer string
 	schema        value.Value
 	of            journal.WaitingFor // the step that waits for it
-	// ofKind is set for the member that tells the branches of the union at whole apart; JSON is meant for the whole.
+	// ofKind is set for the member that distinguishes the branches of the union at whole; JSON is meant for the
+	// whole.
 	ofKind   bool
 	whole    string
 	optional bool

@@ -16,5 +16,5 @@ func (l Language) Say(format string, args ...any) string {
 // sayOf returns the message of an error.
 func (l Language) sayOf(err error) string { return wording.OfError(err).In(string(l)) }
 
-// Count returns a number with its noun, which is plural but for one.
+// Count returns a number with its noun, in the plural except for one.
 func (l Language) Count(n int, noun string) string { return wording.Count(n, noun).In(string(l)) }

@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// NewWarningLog prints the warnings of a log to w, in a language. Errors are left to those who get them
-// returned.
+// NewWarningLog prints the warnings of a log to w, in a language. Errors are left to the callers that get them.
 func NewWarningLog(w io.Writer, language Language) *slog.Logger {
 	return slog.New(&warnings{out: w, language: language, said: &said{texts: map[string]bool{}}})
 }

@@ -174,7 +174,7 @@ func (p *Progress) addEndLine(step, call string, e *journal.Event) {
 	}
 }
 
-// FailedItems tells how many items of a for_each step failed while on_error: continue went on.
+// FailedItems says how many items of a for_each step failed under on_error: continue.
 func FailedItems(language Language, failed, all int) string {
 	return language.Say("%s, of which %d failed", wording.Count(all, "item"), failed)
 }

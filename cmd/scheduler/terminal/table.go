@@ -19,8 +19,8 @@ func NewTable(out io.Writer) *Table {
 	return &Table{tabwriter.NewWriter(fillerRemover{out}, 0, 0, 2, ' ', 0)}
 }
 
-// filler stands behind each wide character on its way through a tabwriter, which takes all
-// characters for one column. It is not a character of any text.
+// filler follows each wide character on its way through a tabwriter, which counts every character as one column.
+// It is not a character of any text.
 const filler = '\uffff'
 
 // Write takes whole rows.

@@ -27,8 +27,8 @@ type Terminal struct {
 	// Root is the folder of the project, which the places in errors and warnings of runs are relative to; "" is the working
 	// directory.
 	Root string
-	// Commands returns a text with the commands of this program in it as a shell runs them here, for example with --state-dir; nil leaves
-	// them as they are.
+	// Commands returns a text with the commands of this program in it as a shell runs them here, for example with
+	// --state-dir; nil leaves them unchanged.
 	Commands func(text string) string
 
 	lines chan string // the lines that a person types
@@ -45,7 +45,7 @@ func (t *Terminal) Tellf(format string, args ...any) {
 	fmt.Fprintln(t.Stderr, t.runnable(t.Language.Say(format, args...)))
 }
 
-// runnable returns a text of the program, the commands in which can be run as they are printed.
+// runnable returns a text of the program, the commands in which can be run exactly as printed.
 func (t *Terminal) runnable(text string) string {
 	if t.Commands == nil {
 		return text
@@ -75,7 +75,7 @@ func (t *Terminal) PrintText(text string) error {
 func (t *Terminal) PrintError(err error) {
 	text, hint := t.Language.sayOf(err), calls.HintIn(err, string(t.Language))
 	var failure *scheduler.Failure
-	if errors.As(err, &failure) { // secrets are masked in its Info, and the hint stands apart
+	if errors.As(err, &failure) { // secrets are masked in its Info, and the hint is separate
 		hint = failure.Info.Hint
 		info := *failure
 		info.Info.Hint = ""

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// FirstLine returns the head of a message that is told whole at the end.
+// FirstLine returns the head of a message that is printed whole at the end.
 func FirstLine(text string) string {
 	head, _, more := strings.Cut(text, "\n")
 	if more {
@@ -24,8 +24,8 @@ func Milliseconds(ms float64) string {
 	return fmt.Sprintf("%.1f s", ms/1000)
 }
 
-// JSONText returns a value as indented JSON, for people and programs: control characters
-// of its strings are escaped, those too that JSON allows as they are.
+// JSONText returns a value as indented JSON, for people and programs: control characters of its strings are
+// escaped, including characters that JSON allows unescaped.
 func JSONText(v value.Value) string {
 	return escapeBare(string(v.AppendIndented(nil, "  ")))
 }

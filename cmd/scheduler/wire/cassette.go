@@ -78,7 +78,7 @@ func checkPlayed(run *replay.Run) error {
 	return nil
 }
 
-// notesOfPlayed warns of answers that are not as they were: the cassette has no secrets.
+// notesOfPlayed warns of answers that differ from the recorded ones, because the cassette has no secrets.
 func notesOfPlayed(f *flow.Flow, run *replay.Run) []service.Note {
 	steps := run.StepsWithSecrets()
 	if len(steps) == 0 {
@@ -134,8 +134,9 @@ func standingTime(given time.Time) time.Time {
 	return now.UTC()
 }
 
-// nameZone returns the time zone in which a recorded run tells its time unless the flow names one: the zone of the settings, else the
-// offset of the machine, for example -05:00, as its zone has a name that other machines may not know. It is "" for a time in UTC.
+// nameZone returns the time zone of a recorded run's clock unless the flow names one: the zone of the settings,
+// else the offset of the machine, for example -05:00, as its zone has a name that other machines may not know. It
+// is "" for a time in UTC.
 func (rt *Runtime) nameZone(given time.Time) string {
 	now := given
 	if now.IsZero() {
@@ -219,7 +220,7 @@ func (rt *Runtime) applyRun(e *scheduler.StepExecutor, run *replay.Run, o *servi
 	e.Env.Clock = func() time.Time { return start.Now }
 }
 
-// applySettings lets a recorded run tell its time in the zone that is recorded, and a played one have the language of the machine that
+// applySettings gives a recorded run's clock the recorded zone, and a played one the language of the machine that
 // recorded it, whatever this machine's are.
 func (rt *Runtime) applySettings(e *scheduler.StepExecutor, start *scheduler.RecordedStart, run *replay.Run) {
 	language, zone := run.Settings()

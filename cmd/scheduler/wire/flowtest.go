@@ -86,8 +86,8 @@ func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 }
 
 // hideProviderSecrets adds the keys of all configured providers to the hidden secrets: recorded answers need no
-// provider, and texts of a test may have its key all the same. A provider whose key is not set cannot be opened,
-// and has none to hide.
+// provider, and texts of a test may still have its key. A provider whose key is not set cannot be opened, and has
+// none to hide.
 func (rt *Runtime) hideProviderSecrets() {
 	for i := range rt.settings.LLM.Providers {
 		p, err := rt.settings.LLM.Providers[i].Open()

@@ -57,8 +57,7 @@ func (rt *Runtime) MemoryFile() string {
 	return filepath.Join(rt.settings.StateDir, sqlmemory.FileName)
 }
 
-// HasMemory reports whether there is a memory, be it one that cannot be read. A store has one
-// as soon as it is opened.
+// HasMemory reports whether there is a memory, even an unreadable one. A store has one as soon as it is opened.
 func (rt *Runtime) HasMemory() bool { return rt.SharesStore() || sqlitefile.Exists(rt.MemoryFile()) }
 
 // newProcessor returns a processor that uses a store as the settings say.

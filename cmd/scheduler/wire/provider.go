@@ -39,8 +39,8 @@ const (
 	modeReplay = "replay"
 )
 
-// chooseModels finds who answers: by o.Provider, the flow's word, the setting; and whether a
-// cassette stands before or instead of it.
+// chooseModels finds who answers: by o.Provider, the flow's word, the setting; and whether a cassette is asked
+// before or instead of it.
 func (rt *Runtime) chooseModels(f *flow.Flow, o *service.ExecutorOptions) (*models, []service.Note, error) {
 	var notes []service.Note
 	mode := cmp.Or(o.Mode, rt.settings.LLM.Mode)
@@ -116,7 +116,7 @@ func (m *models) checkKeys(f *flow.Flow, named []string) error {
 }
 
 // checkNames opens the providers of a list until one has its key. One without is passed over by the run, with a warning, as if
-// its server had refused the key; only a list of which no provider has a key is an error, the first provider's.
+// its server had refused the key; only a list without a provider that has a key is an error, the first provider's.
 func (m *models) checkNames(names []string) (first error) {
 	for _, name := range names {
 		err := m.check(name)
@@ -169,8 +169,8 @@ func (m *models) find(named []string) ([]llm.Candidate, error) {
 	return candidates, nil
 }
 
-// played returns who answered the recorded run for these names under llm; names are those that
-// would be asked now.
+// played returns who answered the recorded run for these names under llm; names has the providers that would be
+// asked now.
 func (m *models) played(named, names []string) []llm.Candidate {
 	recorded := m.run.ModelsOf(named)
 	candidates := make([]llm.Candidate, len(recorded))
@@ -204,7 +204,7 @@ func (m *models) candidate(name string) (*llm.Candidate, error) {
 	return m.opened[name], nil
 }
 
-// check opens the provider of a name, which tells whether its key is set. Nothing is sent.
+// check opens the provider of a name, which shows whether its key is set. Nothing is sent.
 func (m *models) check(name string) error {
 	_, err := m.rt.openProvider(name)
 	return err

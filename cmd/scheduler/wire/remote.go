@@ -26,7 +26,7 @@ func (rt *Runtime) openRemote(ctx context.Context, name string) (service.Remote,
 	return client, client.Open(ctx)
 }
 
-// remoteClient returns the client of the second program, of which there is one.
+// remoteClient returns the client of the second program, of which there is only one.
 func (rt *Runtime) remoteClient() *remote.Client {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()

@@ -47,8 +47,8 @@ type Runtime struct {
 	mu       sync.Mutex            // guards the fields below
 	remote   *remote.Client        // nil until it is needed
 	catalogs map[string]*catalog   // by the directory in which relative paths start
-	places   map[string]llm.Places // by provider, of those with max_concurrent
-	// cassettes are those that runs use, by their paths.
+	places   map[string]llm.Places // by provider, only for max_concurrent
+	// cassettes has the cassettes that runs use, by path.
 	cassettes map[string]*replay.Cassette
 }
 
@@ -73,7 +73,8 @@ func New(settings *config.Settings, version string, output io.Writer) *Runtime {
 	return rt
 }
 
-// SetWorkerRoot lets all runs work in a folder, those too that began elsewhere. It is called before [Runtime.NewService].
+// SetWorkerRoot makes all runs work in a folder, even if they began elsewhere. It is called before
+// [Runtime.NewService].
 func (rt *Runtime) SetWorkerRoot(dir string) { rt.workerRoot = dir }
 
 // SetRemote lets the service reach the other machines by open, which is called for each request,

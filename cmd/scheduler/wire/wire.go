@@ -71,7 +71,7 @@ func (rt *Runtime) NewService() *service.Service {
 // newExecutor returns a StepExecutor wired from the settings.
 func (rt *Runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
 	o.IsReplay = o.IsReplay || o.Mode == modeReplay
-	loader, _, err := rt.newLoader(o.Surroundings) // its notes were told when the flow was loaded
+	loader, _, err := rt.newLoader(o.Surroundings) // its notes were printed when the flow was loaded
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,13 +14,13 @@ type Element struct {
 	Start int
 	// Kind is the type: value.Object, value.List, or a scalar's kind.
 	Kind value.Kind
-	// Raw is the text of a scalar as it was written, Text a string's decoded text.
+	// Raw is the text of a scalar as written, Text a string's decoded text.
 	Raw, Text string
 	// Items are the elements of a list, and the names and members of an object in turn.
 	Items []Element
 }
 
-// ParseElements reads exactly one value; a key may stand twice. Errors are of type *[Error].
+// ParseElements reads exactly one value; a key may occur twice. Errors are of type *[Error].
 func ParseElements(data []byte) (Element, error) {
 	d := &Document{text: string(data)}
 	if wrong := value.FindEncodingError(data); wrong != nil {

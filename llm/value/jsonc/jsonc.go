@@ -20,7 +20,7 @@ const maxDepth = 1000
 
 // Document is a parsed text. [Parse] makes it; it does not change.
 type Document struct {
-	// Value is the content: keys in order, numbers as they were spelt.
+	// Value is the content: keys in order, numbers with their spelling.
 	Value value.Value
 
 	text string // without the byte order mark

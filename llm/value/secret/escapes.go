@@ -14,8 +14,8 @@ import (
 // maxLevels bounds how often escapes are undone: JSON in JSON in HTML has three levels.
 const maxLevels = 5
 
-// minWrapped is the least length of a line of base64 that goes on in the next one: MIME breaks
-// after 76 characters, PEM after 64.
+// minWrapped is the least length of a line of base64 that continues in the next one: MIME breaks after 76
+// characters, PEM after 64.
 const minWrapped = 56
 
 // maxEntity bounds the name of a character of HTML, & and ; included.
@@ -82,7 +82,7 @@ func unescape(source string, withOffsets bool) unescaped {
 // hasEscapes reports whether a text may have something that unescape undoes.
 func hasEscapes(text string) bool { return strings.ContainsAny(text, `\&%`) || hasWrapped(text) }
 
-// hasWrapped reports whether a line of a text ends like base64 that goes on in the next one.
+// hasWrapped reports whether a line of a text ends like base64 that continues in the next one.
 func hasWrapped(text string) bool {
 	for start := 0; ; {
 		i := strings.IndexByte(text[start:], '\n')
@@ -254,8 +254,7 @@ func (f *forms) hasEscaped(text string) bool {
 	return false
 }
 
-// findAll returns the stretches of a text that are secrets, as they are or in escapes, in
-// order and apart.
+// findAll returns the stretches of a text that are secrets, plain or escaped, in order and apart.
 func (f *forms) findAll(text string) []value.ByteRange {
 	ranges := f.appendPlain(nil, text, nil)
 	var at []int32 // the offsets of level in text
@@ -311,7 +310,7 @@ func (f *forms) appendPlain(ranges []value.ByteRange, text string, at []int32) [
 	return ranges
 }
 
-// mergeRanges sorts ranges and joins those that overlap.
+// mergeRanges sorts ranges and joins overlapping ones.
 func mergeRanges(ranges []value.ByteRange) []value.ByteRange {
 	slices.SortFunc(ranges, func(a, b value.ByteRange) int { return a.Start - b.Start })
 	merged := ranges[:0]

@@ -28,7 +28,7 @@ type Set struct {
 	outer *Set
 
 	mu      sync.Mutex // guards the fields below
-	given   [][]string // each in all its forms, first as it is
+	given   [][]string // each in all its forms, first unchanged
 	derived [][]string
 
 	known atomic.Pointer[forms]

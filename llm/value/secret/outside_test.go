@@ -132,7 +132,7 @@ func TestInsideBase64(t *testing.T) {
 	}
 }
 
-// Texts that have escapes and no secrets stay as they are.
+// Texts that have escapes and no secrets stay unchanged.
 func TestHarmlessEscapes(t *testing.T) {
 	s := secret.SetOf(key)
 	for _, text := range []string{"", `\`, `\u`, `\u12`, `\uD83D`, `\uD83D\u`, "&", "&amp", "%", "%4", "100%\n", `C:\new\user`, "a\nb", "\xff&#65;"} {

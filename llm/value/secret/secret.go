@@ -22,10 +22,10 @@ const (
 	minLine = 16
 )
 
-// Forms returns the ways in which a secret may be written, each once: first as it is,
-// then inside JSON, a URL, HTML, base64, hexadecimal digits, in capitals, in small
-// letters and backwards; inside a longer text that is written in base64; and each long line of
-// a secret of several. Other escapes, such as \u0068 for h, [Set.MaskText] undoes itself.
+// Forms returns the ways in which a secret may be written, each once: first unchanged, then inside JSON, a URL,
+// HTML, base64, hexadecimal digits, in capitals, in small letters and backwards; inside a longer text that is
+// written in base64; and each long line of a secret of several. Other escapes, such as \u0068 for h,
+// [Set.MaskText] undoes itself.
 func Forms(secret string) []string {
 	forms := []string{secret}
 	add := func(form string, least int) {
@@ -44,8 +44,8 @@ func Forms(secret string) []string {
 	return forms
 }
 
-// Spellings returns a secret as it is, and in each of the other forms: the n-th is the same form of every secret, for
-// example the one at 7 is base64. The secret is not empty.
+// Spellings returns a secret unchanged, and in each of the other forms: the n-th is the same form of every secret,
+// for example the one at 7 is base64. The secret is not empty.
 func Spellings(secret string) []string {
 	quotedJSON := string(value.AppendQuoted(nil, secret))
 	query := url.QueryEscape(secret)
@@ -73,8 +73,8 @@ func Spellings(secret string) []string {
 	return append(all, unescapeAll(secret))
 }
 
-// base64Inside returns the characters of base64 that bytes give in a longer text, after
-// offset bytes of it: those at either end that depend on its neighbours too are left out.
+// base64Inside returns the characters of base64 that bytes give in a longer text, after offset bytes of it:
+// characters at either end that also depend on its neighbours are left out.
 func base64Inside(secret []byte, offset int) string {
 	padded := append(make([]byte, offset), secret...)
 	whole := base64.RawStdEncoding.EncodeToString(padded)
@@ -106,8 +106,8 @@ func newReplacer(forms []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// MarkMasks returns a value of a record with a mark ([value.OfSecret]) on every [Mask] in its texts:
-// it stands for a secret, of whatever length.
+// MarkMasks returns a value of a record with a mark ([value.OfSecret]) on every [Mask] in its texts: it replaces a
+// secret of any length.
 func MarkMasks(v value.Value) value.Value {
 	switch v.Kind() {
 	case value.String:

@@ -111,7 +111,7 @@ func TestFormsOfDerived(t *testing.T) {
 	}
 }
 
-// The stretches are those that a mask takes the place of.
+// The stretches are the parts that a mask replaces.
 func TestMaskedRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		letters := rapid.StringMatching(`[ab<]{1,7}`)

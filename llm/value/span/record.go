@@ -8,7 +8,7 @@ import (
 )
 
 // Record is the compact form of members, as events keep them. The last text has the spans; the ones before are the
-// names that the spans refer to by their index, in which "#" stands for a number.
+// names that the spans refer to by their index, in which "#" replaces a number.
 //
 // The spans are marks of one letter with numbers after it, separated by commas; an empty number is 0:
 //
@@ -41,7 +41,7 @@ type encoder struct {
 	shapes  map[string]int // the index in names
 	names   []string
 	body    []byte
-	numbers []int // those of the name that is written
+	numbers []int // of the name being written
 	at      int   // the end, in the template, of the span before
 }
 

@@ -1,5 +1,6 @@
-// Package span says where the bytes of a rendered text come from. A template makes the spans while it renders, the engine
-// records them with the parameters of a step, and explain reads them from the record: nothing is rendered a second time.
+// Package span has the origins of the bytes of a rendered text. A template makes the spans while it renders, the
+// engine records them with the parameters of a step, and explain reads them from the record: nothing is rendered a
+// second time.
 //
 // For example the template "Hi {{ inputs.name }}!" gives "Hi Ann!" with three spans: the words "Hi " at byte 0 of the
 // template, the value inputs.name, and the word "!".
@@ -13,12 +14,12 @@ type Kind string
 // The kinds of spans.
 const (
 	Literal   Kind = "literal"   // the template's own text, or a string constant in an expression
-	Reference Kind = "reference" // a value of the scope, or a part of its text, as it is
+	Reference Kind = "reference" // a value of the scope, or a part of its text, unchanged
 	Computed  Kind = "computed"  // made by filters, operators and functions
 )
 
-// Span is a stretch of a rendered text with where it comes from. The spans of a
-// text are in order, cover each of its bytes once and are not empty.
+// Span is a stretch of a rendered text with its origin. The spans of a text are in order, cover each of its bytes
+// once and are not empty.
 type Span struct {
 	Start int  `json:"start"` // bytes of the rendered text
 	End   int  `json:"end"`
@@ -32,8 +33,8 @@ type Span struct {
 	// from: nothing, if only constants and loop counters went in.
 	Sources []ValueRef `json:"sources,omitempty"`
 	// Secret is set in the trace of a template with masks in place of secrets, if a secret has gone into the span, or
-	// has decided whether it is there, or its text; Decided are the values that did. Only such a
-	// span may be empty: it stands where a statement, from TemplateStart on, wrote nothing.
+	// has decided whether it is there, or its text; Decided are the values that did. Only such a span may be empty:
+	// it marks a statement, from TemplateStart on, that wrote nothing.
 	Secret  bool       `json:"secret,omitempty"`
 	Decided []ValueRef `json:"decided,omitempty"`
 }
@@ -49,8 +50,8 @@ type ValueRef struct {
 }
 
 // Member is a text, or a whole value, inside a result. Pointer is its
-// place in the result. A text has spans that cover it; anything else has one span of
-// length 0, whose Reference stands for everything below the pointer.
+// place in the result. A text has spans that cover it; anything else has one span of length 0, whose Reference
+// covers everything below the pointer.
 type Member struct {
 	Pointer string `json:"pointer"`
 	Spans   []Span `json:"spans"`

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Recognize returns the message of a sentence that a library has made in English; ok is
-// false for any other sentence, which stays as it is. It is for the last door before the
-// reader: the program's own messages know their languages.
+// Recognize returns the message of a sentence that a library has made in English; ok is false for any other
+// sentence, which stays unchanged. It is for the last step before the reader: the program's own messages know
+// their languages.
 func Recognize(sentence string) (message Text, ok bool) {
 	return recognizeForm(sentence, func(form) bool { return true })
 }

@@ -12,7 +12,8 @@ import (
 
 // Restate returns a message that the program has recorded in one of the built-in languages in both, for a reader of the other one: for
 // example the reason why a Chinese flow left an entry out, on an English page. It finds the catalog's format that the message was made
-// from and formats the same arguments again. A message of no known format, such as one that a plugin wrote, stays as it is.
+// from and formats the same arguments again. A message of no known format, such as one that a plugin wrote, stays
+// unchanged.
 func Restate(message string) Text {
 	if len(message) > maxRestated {
 		return Same(message)
@@ -76,7 +77,7 @@ type formIndex struct {
 	// are the forms whose words are shorter than a key.
 	byKey map[string][]*messageForm
 	short []*messageForm
-	// separators stand between the clauses of a message, and otherSeparators in their place in the other language.
+	// separators separate the clauses of a message, and otherSeparators replace them in the other language.
 	separators, otherSeparators []string
 }
 
@@ -125,7 +126,8 @@ func (x *formIndex) add(from, to string) {
 	}
 }
 
-// minLetters is how many letters a format has of its own to be told from words of users. A Chinese character counts as three.
+// minLetters is the number of its own letters that a format needs to be distinguished from users' text. A Chinese
+// character counts as three.
 const minLetters = 5
 
 func countLetters(words string) (n int) {
@@ -178,8 +180,8 @@ func parseForm(format string) (pieces []formPiece) {
 	return pieces
 }
 
-// match returns the arguments that a message has, by their numbers; ok is false for a message of another format. An argument ends at the
-// first place where the words behind it stand, the last argument at the end.
+// match returns the arguments that a message has, by their numbers; ok is false for a message of another format.
+// An argument ends at the first occurrence of the words after it, the last argument at the end.
 func (f *messageForm) match(message string) (args map[int]argument, ok bool) {
 	args = map[int]argument{}
 	rest, before := message, ""
@@ -223,8 +225,9 @@ type argument struct {
 	isClause bool
 }
 
-// isClause reports whether an argument stands where a message of its own may: at the beginning, or behind a colon or a bracket. The others,
-// for example a keyword that was found, are kept as they are although a catalog may have the same word.
+// isClause reports whether an argument is at a place that may have a message of its own: at the beginning, or
+// behind a colon or a bracket. The others, for example a keyword that was found, are kept unchanged although a
+// catalog may have the same word.
 func isClause(verb byte, before string, isFirst bool) bool {
 	if !strings.ContainsRune("svw", rune(verb)) {
 		return false
@@ -283,7 +286,7 @@ func (f *messageForm) format(args map[int]argument, restateClause func(string) s
 	return b.String()
 }
 
-// restateType returns the name of a type in the other language; any other text stays as it is.
+// restateType returns the name of a type in the other language; any other text stays unchanged.
 func restateType(text string) string {
 	if zh, ok := chineseTypes[text]; ok {
 		return zh

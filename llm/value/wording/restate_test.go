@@ -42,7 +42,7 @@ func TestRestate(t *testing.T) {
 	}
 }
 
-// A text that the program has not made stays as it is.
+// A text that the program has not made stays unchanged.
 func TestRestateUnknown(t *testing.T) {
 	for _, text := range []string{
 		"", "Berlin: hot", "budget: it takes many tokens, 3 of 400 are left", "the message odd is odd", "今天很热",

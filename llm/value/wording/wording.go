@@ -182,7 +182,7 @@ var _ = Add(Catalog{
 	"there are %s":     "可用的有 %s",
 })
 
-// Count returns a number with its noun, which is plural but for one.
+// Count returns a number with its noun, in the plural except for one.
 func Count(n int, noun string) Text {
 	format := "%d " + noun
 	zh := chineseFormat(format)
@@ -218,7 +218,7 @@ func Errorf(format string, args ...any) error {
 	return &formatted{fmt.Errorf(format, inEnglish(args)...), format, args} //nolint:err113 // the format is the caller's
 }
 
-// inEnglish returns arguments with the English of those that are texts.
+// inEnglish returns arguments with texts replaced by their English.
 func inEnglish(args []any) []any {
 	english := args
 	for i, arg := range args {

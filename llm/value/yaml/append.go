@@ -15,15 +15,13 @@ import (
 // step is how far each level is indented.
 const step = 2
 
-// maxPlainKey keeps keys, as they are written with their escapes, below the length
-// that YAML allows in front of a colon (1024 characters); longer ones are written
-// behind a question mark.
+// maxPlainKey keeps keys, as written with their escapes, below the length that YAML allows in front of a colon
+// (1024 characters); longer ones are written behind a question mark.
 const maxPlainKey = 200
 
-// Append appends v as one YAML document that people can read and compare: a line
-// per member and element, keys in their order, numbers as they were spelt, text
-// of several lines as a block. [ParseValue] reads back an equal value, as long as
-// it keeps within its limits; bytes that are not UTF-8 become U+FFFD.
+// Append appends v as one YAML document that people can read and compare: a line per member and element, keys in
+// their order, numbers with their spelling, text of several lines as a block. [ParseValue] reads back an equal
+// value, as long as it keeps within its limits; bytes that are not UTF-8 become U+FFFD.
 func Append(b []byte, v value.Value) []byte {
 	w := writer{b: b}
 	if isCollection(v) {
@@ -106,7 +104,7 @@ func (w *writer) writeScalar(v value.Value, indent int) {
 	case isString:
 		w.writeLine(s)
 	case v.Kind() == value.Int || v.Kind() == value.Float:
-		// YAML takes a number beyond float64 for a string, unless it is told.
+		// YAML reads a number beyond float64 as a string, unless it is tagged.
 		if f, _ := v.Float(); math.IsInf(f, 0) {
 			w.writeText("!!float ")
 		}
@@ -116,7 +114,7 @@ func (w *writer) writeScalar(v value.Value, indent int) {
 	}
 }
 
-// fitsBlock reports whether s has several lines that a block keeps as they are.
+// fitsBlock reports whether s has several lines that a block keeps unchanged.
 func fitsBlock(s string) bool {
 	return strings.Contains(s, "\n") && strings.Trim(s, " \t\n") != "" &&
 		isPrintable(strings.ReplaceAll(s, "\n", ""))
@@ -175,7 +173,7 @@ func (w *writer) doubleQuoted(s string) {
 	}
 }
 
-// isPrintable reports whether s may stand in YAML without escapes, on one line.
+// isPrintable reports whether s may be written in YAML without escapes, on one line.
 func isPrintable(s string) bool {
 	if !utf8.ValidString(s) {
 		return false

@@ -160,7 +160,7 @@ var (
 	aliasBefore   = regexp.MustCompile(`(?:^|[\s{\[,])$`)
 )
 
-// findAlias finds an alias whose anchor does not stand before it; most of them were meant as texts.
+// findAlias finds an alias whose anchor is not before it; most of them were meant as texts.
 func (d *diagnosis) findAlias() *finding {
 	m := unknownAnchor.FindStringSubmatch(d.wrong)
 	if m == nil {

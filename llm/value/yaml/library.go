@@ -87,8 +87,8 @@ func parseYAML(src []byte) (*Node, error) {
 // versionLine is a directive %YAML 1.2 before the document; the minor version is its first group.
 var versionLine = regexp.MustCompile(`\A(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*%YAML[ \t]+1\.(\d+)`)
 
-// withKnownVersion returns a text that says %YAML 1.2 as one that says 1.1, the only version that the
-// library takes: it reads texts by the rules of 1.2, but for the words of 1.1 such as yes.
+// withKnownVersion returns a text that says %YAML 1.2 as one that says 1.1, the only version that the library
+// takes: it reads texts by the rules of 1.2, except the words of 1.1 such as yes.
 func withKnownVersion(text string) string {
 	if !strings.Contains(text, "%YAML") {
 		return text

@@ -46,8 +46,8 @@ func hasMergeKey(n *Node) bool {
 	return false
 }
 
-// mergedMembers returns the keys and values of the mappings that a merge key names, but for those in
-// taken, which gets them.
+// mergedMembers returns the keys and values of the mappings that a merge key names, except keys in taken, which
+// gets them.
 func mergedMembers(v *Node, taken map[string]bool) (content []*Node, err error) {
 	from := []*Node{v}
 	if Resolve(v).Kind == Sequence {

@@ -25,7 +25,7 @@ const (
 	maxNodes = 1_000_000
 )
 
-// Limits bound a text: its bytes, and its nodes, counting those that aliases stand for.
+// Limits bound a text: its bytes, and its nodes, counting the nodes to which aliases refer.
 type Limits struct{ Bytes, Nodes int }
 
 // Parse reads exactly one document, YAML or JSON (in which comments are allowed), and returns

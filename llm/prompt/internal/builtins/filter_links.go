@@ -75,7 +75,7 @@ func linkBounds(word string) (start, end int) {
 	return start, end
 }
 
-// linkOf returns the link of an address, and any other text as it is.
+// linkOf returns the link of an address, and any other text unchanged.
 func (w *linkWriter) linkOf(text string) string {
 	link := func(to, shown string) string { return `<a href="` + to + `"` + w.attributes + `>` + shown + `</a>` }
 	isOther := strings.HasPrefix(text, "www.") || strings.HasPrefix(text, "@") || strings.Contains(text, ":")

@@ -13,8 +13,8 @@ import (
 
 // pongo2Filter is a filter of pongo2 whose name Jinja2 does not have. pongo2 computes it; this type limits its
 // operands, because pongo2's filters treat a wrong operand as 0 or "" without an error, and some allocate without
-// a bound. So `'abc' | add:1` is abc1 as pongo2 has it, but `[1] | add:1`, where pongo2 prints the name of a Go
-// type, is an error.
+// a bound. So `'abc' | add:1` is abc1 as pongo2 has it, but `[1] | add:1`, for which pongo2 prints the name of a
+// Go type, is an error.
 type pongo2Filter struct {
 	// in and arg turn the input and the argument into data of Go; arg is nil for a filter that takes none.
 	in, arg func(m *pyvalue.Run, v pyvalue.Val) (any, error)
@@ -193,7 +193,7 @@ func digitsOf(m *pyvalue.Run, v pyvalue.Val) (any, error) {
 	return s, nil
 }
 
-// scalarOf is a number as it is, and anything else as a text.
+// scalarOf returns a number unchanged, and anything else as a text.
 func scalarOf(m *pyvalue.Run, v pyvalue.Val) (any, error) {
 	if n, ok := pyvalue.ToNum(v); ok && !pyvalue.IsBool(v) && n.Kind != 'b' {
 		return numberOf(m, v)

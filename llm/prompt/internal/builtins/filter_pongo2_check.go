@@ -66,7 +66,7 @@ func timeOf(_ *pyvalue.Run, v pyvalue.Val) (any, error) {
 	return nil, e
 }
 
-// checkDate refuses a layout that is none of Go's: it would be printed as it is.
+// checkDate refuses a layout without Go's elements: it would be printed unchanged.
 func checkDate(in, arg any) (any, any, error) {
 	t, _ := in.(time.Time)
 	layout, _ := arg.(string)
@@ -102,7 +102,7 @@ func checkFloatFormat(in, arg any) (any, any, error) {
 	return in, arg, nil
 }
 
-// checkPluralize makes the plural of a fraction, of which pongo2 sees the whole part.
+// checkPluralize makes the plural of a fraction, of which pongo2 only uses the whole part.
 func checkPluralize(in, arg any) (any, any, error) {
 	if endings, _ := arg.(string); strings.Count(endings, ",") > 1 {
 		return nil, nil, fault.Errorf(fault.Other, "pluralize takes one ending, or two with a comma between them")

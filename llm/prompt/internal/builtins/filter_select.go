@@ -18,7 +18,7 @@ func itemsIfAny(m *pyvalue.Run, v pyvalue.Val) ([]pyvalue.Val, error) {
 	return m.ItemsOf(v)
 }
 
-// takeNamed takes an argument out of those by name.
+// takeNamed removes a named argument and returns it.
 func takeNamed(a *pyvalue.CallArgs, name string) pyvalue.Val {
 	for i, kw := range a.Kw {
 		if kw.Name == name {

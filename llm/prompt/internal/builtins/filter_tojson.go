@@ -7,8 +7,8 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
-// filterToJSON writes JSON as Hugging Face's chat templates do: nothing escaped
-// for HTML, other scripts as they are, keys in their order.
+// filterToJSON writes JSON as Hugging Face's chat templates do: nothing escaped for HTML, other scripts unescaped,
+// keys in their order.
 func filterToJSON(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if err := c.in.CheckDefined(); err != nil {
 		return pyvalue.None, err

@@ -1,5 +1,5 @@
-// Package constancy finds expressions that come out the same whatever the names in them stand for, for example value == value,
-// value | length >= 0 and "" in value.
+// Package constancy finds expressions that have the same result for all values of their names, for example value
+// == value, value | length >= 0 and "" in value.
 //
 // [IsAlways] takes an expression apart into its logic, which it evaluates, and into unknowns: names, and everything else that it
 // does not look into, for example the result of a filter. The same text is the same unknown. Each unknown is tried with values of all kinds
@@ -21,7 +21,7 @@ import (
 
 // Known is a reference as the caller knows it. It is not kept.
 type Known struct {
-	// Name is the same for references to one thing. "" is the path as it is written.
+	// Name is the same for references to one thing. "" is the path as written.
 	Name string
 	// Values are all that it can be; nil: anything. With IsCount it is a number of at least 0.
 	Values  []value.Value
@@ -110,7 +110,7 @@ func (a *abstraction) scopeOf(i int) eval.Scope {
 	return eval.Values{Map: m}
 }
 
-// nameOf returns the name that stands for an unknown.
+// nameOf returns the name of an unknown.
 func nameOf(n int) string { return fmt.Sprintf("unknown%d", n) }
 
 // abstract returns the expression with names in the place of its unknowns.
@@ -207,7 +207,7 @@ func (a *abstraction) abstractUnary(n *ast.UnaryNode) ast.Node {
 	return n
 }
 
-// nameUnknown returns the name that stands for a part of the expression.
+// nameUnknown returns the name that replaces a part of the expression.
 func (a *abstraction) nameUnknown(n ast.Node) ast.Node {
 	u := &unknown{key: a.keyOf(n), mayMiss: true}
 	switch f, isFilter := n.(*ast.FilterNode); {

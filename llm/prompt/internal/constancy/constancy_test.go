@@ -112,7 +112,7 @@ func TestIsAlwaysUnderACondition(t *testing.T) {
 		{"y > 3", "y >= 3", true},
 		{"y > 3", "y > 4", false},
 		{"x == 'a'", "y == 'a'", false},
-		{"x != x", "y == 'a'", false}, // it is never asked, which is told elsewhere
+		{"x != x", "y == 'a'", false}, // it is never evaluated, which is reported elsewhere
 	} {
 		given, err := syntax.CompileExpr(c.given, nil)
 		if err != nil {

@@ -32,8 +32,8 @@ func (a *abstraction) addProbes() {
 	}
 }
 
-// values lists the values that anything is tried with: some of every kind, and for each constant of the expression those on either side
-// of it and those that have it in them.
+// values lists the values that anything is tried with: some of every kind, and for each constant of the expression
+// its neighbours and values that contain it.
 func (a *abstraction) values() (all []value.Value) {
 	add := func(v value.Value) {
 		if !slices.ContainsFunc(all, func(other value.Value) bool { return other.Kind() == v.Kind() && value.Equal(other, v) }) {

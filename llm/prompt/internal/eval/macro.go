@@ -53,7 +53,7 @@ func (m *evaluator) execCall(s *ast.CallStmt, bodies []pongo2tree.Body) error {
 	return m.writeValue(v, s.Pos(), s.Pos(), s.Stop)
 }
 
-// Member returns the name of the macro, which is all that it tells.
+// Member returns the name of the macro, its only member.
 func (x *macro) Member(_ *pyvalue.Run, name string) (pyvalue.Val, bool, error) {
 	if name == "name" {
 		return pyvalue.OfStr(x.name), true, nil

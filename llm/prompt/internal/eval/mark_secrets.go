@@ -16,7 +16,7 @@ func (m *evaluator) hideSecrets(err error, again func(Scope) error) error {
 	if !ok || e.Err != nil {
 		return err
 	}
-	if e.Class == fault.Limit || e.Msg == secretKey { // they tell nothing
+	if e.Class == fault.Limit || e.Msg == secretKey { // they reveal nothing
 		return err
 	}
 	used := m.Trace && slices.ContainsFunc(m.slots, func(s slot) bool { return s.seen && s.v.V.HasSecret() })

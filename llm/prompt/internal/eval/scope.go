@@ -9,8 +9,8 @@ import (
 type Scope = pyvalue.Scope
 
 // LenientScope is a Scope in which members of some undefined names are undefined again, although Jinja2 fails. For
-// example, {{ step.text | default("") }} works when the step was skipped. Printing such a member is an error all
-// the same. It lives and is used as a [Scope].
+// example, {{ step.text | default("") }} works when the step was skipped. Printing such a member is still an
+// error. It lives and is used as a [Scope].
 type LenientScope interface {
 	Scope
 	// IsAbsent reports whether the undefined name is one of these.

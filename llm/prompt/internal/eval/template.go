@@ -67,7 +67,7 @@ func (t *TemplateCode) RenderValue(ctx context.Context, scope Scope) (value.Valu
 	return text, err
 }
 
-// RenderTraced renders like RenderValue and returns where every byte of the text comes from.
+// RenderTraced renders like RenderValue and returns the origin of every byte of the text.
 func (t *TemplateCode) RenderTraced(ctx context.Context, scope Scope) (value.Value, []trace.Span, error) {
 	m, text, err := t.renderMarked(ctx, scope, true)
 	defer m.release()
@@ -116,8 +116,7 @@ func (e *ExprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	return out, err
 }
 
-// EvalTraced evaluates like Eval and returns where the texts and values in the result come from, in the order of the
-// result.
+// EvalTraced evaluates like Eval and returns the origins of the texts and values in the result, in its order.
 func (e *ExprCode) EvalTraced(ctx context.Context, scope Scope) (value.Value, []trace.Member, error) {
 	m := newEvaluator(ctx, scope, &e.Src, e.Slots)
 	defer m.release()

@@ -112,8 +112,7 @@ func isCaseIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) || strings.ContainsRune("'.:·\u0387՟״‘’․‧︓﹒﹕＇．：", r)
 }
 
-// otherDigits are the digits that are no decimal digits: superscripts, those in
-// circles and the like.
+// otherDigits are the digits other than decimal digits: superscripts, circled digits and similar ones.
 var otherDigits = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0xb2, Hi: 0xb3, Stride: 1},

@@ -117,7 +117,7 @@ type Execution struct {
 // executionKey is the key of the execution in pongo2's context.
 const executionKey = "execution"
 
-// errStopped tells pongo2 to stop; the error itself is in the execution.
+// errStopped makes pongo2 stop; the error itself is in the execution.
 var errStopped = &pongo2.Error{Sender: "prompt", OrigError: wording.Errorf("the template failed")}
 
 // Run walks through the tree, and has r run the statement of each tag.
@@ -233,7 +233,7 @@ func parseBlockTag(ends []string) pongo2.TagParser {
 // Builder writes a tree of statements for pongo2.
 type Builder struct{ strings.Builder }
 
-// WriteTag adds a tag with the numbers that it stands for.
+// WriteTag adds a tag with the numbers of its statement.
 func (w *Builder) WriteTag(name string, n ...int) {
 	w.WriteString("{% " + name)
 	for _, i := range n {

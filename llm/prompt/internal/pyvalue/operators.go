@@ -131,7 +131,7 @@ func (m *Run) AddValues(a, b Val) (Val, error) {
 	return None, operandsError("+", a, b)
 }
 
-// addMarkup joins two texts of which one at least is escaped: the other is escaped then, as in Python.
+// addMarkup joins two texts, at least one of which is escaped: the other is escaped then, as in Python.
 func (m *Run) addMarkup(a, b Val) (Val, error) {
 	text := ""
 	var parts []trace.Part

@@ -204,7 +204,7 @@ func (p *printer) addDict(v Val) {
 	p.addText("}")
 }
 
-// memberOrder returns the positions of a dict's members as they are to be written.
+// memberOrder returns the positions of a dict's members in the order of writing.
 func (p *printer) memberOrder(v Val) []int {
 	if p.Sorted {
 		return SortedMembers(v)

@@ -19,8 +19,8 @@ type Run struct {
 	check int // the step at which the context is asked next
 
 	Here int // offset of the filter or call that runs
-	// Seeder and Source make the random numbers of a rendering: the same seed and text give the same
-	// ones. A Seeder that has no method RandomSeed stands for the seed 0.
+	// Seeder and Source make the random numbers of a rendering: the same seed and text give the same ones. A Seeder
+	// that has no method RandomSeed means the seed 0.
 	Scope   Scope
 	Source  *string
 	random  *rand.Rand

@@ -150,8 +150,8 @@ func onlyDecides(n, child ast.Node) bool {
 	return false
 }
 
-// comparisonOf returns the operands of a comparison with the operators between them, be it
-// written with an operator or as a test; none of any other node.
+// comparisonOf returns the operands of a comparison with the operators between them, written with an operator or
+// as a test; none for other nodes.
 func comparisonOf(n ast.Node) (operands []ast.Node, ops []string) {
 	switch n := n.(type) {
 	case *ast.CompareNode:
@@ -187,7 +187,7 @@ func isEquality(op string) bool { return op == "==" || op == "!=" }
 
 func isEqualityOrIn(op string) bool { return isEquality(op) || strings.HasSuffix(op, "in") }
 
-// constantsOf returns the constant that a node is, or those in the list that it is.
+// constantsOf returns the constant of a constant node, or the constants of a list.
 func constantsOf(n ast.Node) (all []value.Value) {
 	switch n := n.(type) {
 	case *ast.ConstNode:

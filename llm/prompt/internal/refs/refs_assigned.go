@@ -7,7 +7,7 @@ import (
 )
 
 // assignedRefs follows references through the names that a template sets itself: an assigned value is not used
-// until the name is read. Names of different scopes are not told apart, so it may follow more than needed.
+// until the name is read. Names of different scopes are not distinguished, so it may follow more than needed.
 type assignedRefs struct {
 	// targets are the names to which the expression being read is assigned, innermost last; none and "" are the text.
 	targets []string
@@ -34,7 +34,7 @@ func (a *assignedRefs) Target() string {
 // PushTarget begins expressions that are assigned to a name.
 func (a *assignedRefs) PushTarget(name string) { a.targets = append(a.targets, name) }
 
-// PopTarget ends those of the last name.
+// PopTarget ends the last PushTarget.
 func (a *assignedRefs) PopTarget() { a.targets = a.targets[:len(a.targets)-1] }
 
 // addRef notes that a reference is read.

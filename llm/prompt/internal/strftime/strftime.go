@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Format formats a time by the directives of C's strftime. Those it does not know
-// stay as they are. Between % and a directive may be flags: - drops leading zeros and blanks,
-// _ and 0 pad with blanks and zeros, ^ and # change the case; and E or O, which change nothing.
+// Format formats a time by the directives of C's strftime. Unknown ones stay unchanged. Flags may come between %
+// and a directive: - drops leading zeros and blanks, _ and 0 pad with blanks and zeros, ^ and # change the case;
+// and E or O, which change nothing.
 func Format(t time.Time, format string) string {
 	var b strings.Builder
 	for format != "" {

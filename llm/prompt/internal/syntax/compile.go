@@ -30,8 +30,8 @@ type compiler struct {
 	open      []block
 	slots     *ast.NameTable
 	refs      refs.RefCollector
-	// faults, if not nil, collects errors: the compiler goes on after them. Once a statement was wrong it is lost in
-	// the others, and broken.
+	// faults, if not nil, collects errors: the compiler continues after them. Once a statement was wrong, the nesting
+	// of the others is unknown, and broken is set.
 	faults *errorCollector
 	broken bool
 }
@@ -336,15 +336,14 @@ func (c *compiler) trimLineBreak() {
 // maxFaults bounds how many errors [CheckText] lists.
 const maxFaults = 20
 
-// errorCollector are the errors of a template as far as they are found, with the names
-// that it mentioned before it was broken.
+// errorCollector has the errors found so far in a template, with the names that it mentioned before it was broken.
 type errorCollector struct {
 	list []error
 	refs int // how many of the compiler's are sure; -1 for all
 }
 
-// skipBrokenTag notes an error of the tag that begins before start, and reports whether
-// the compiler can go on behind it.
+// skipBrokenTag notes an error of the tag that begins before start, and reports whether the compiler can continue
+// behind it.
 func (c *compiler) skipBrokenTag(err error, kind byte, start int) bool {
 	e, ok := err.(*fault.Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
 	if c.faults == nil || len(c.faults.list) >= maxFaults-1 {

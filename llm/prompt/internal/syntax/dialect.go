@@ -67,8 +67,8 @@ func (o Options) prepare(text string) string {
 	return text
 }
 
-// trimIndent drops white space at the end of text when a statement or a comment
-// follows it on its line. lineStart tells that the text begins a line.
+// trimIndent drops white space at the end of text when a statement or a comment follows it on its line. lineStart
+// means that the text begins a line.
 func trimIndent(text string, lineStart bool) string {
 	line := strings.LastIndexAny(text, "\r\n") + 1
 	isLine := line > 0 || lineStart

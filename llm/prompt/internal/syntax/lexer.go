@@ -275,7 +275,7 @@ func unescapeString(s string, offset int) (string, error) {
 		switch {
 		case isSimple:
 			b.WriteByte(simple)
-		case c == '\n': // a line that goes on
+		case c == '\n': // a line that continues
 		case strings.IndexByte("01234567N", c) >= 0:
 			e := fault.SyntaxAt(offset, `the escape \%c is not supported in a string`, c)
 			e.Hint = `write the character itself or its \u form`
