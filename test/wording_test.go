@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // onlyEnglish are the folders whose messages stay English, and why.
@@ -71,6 +74,9 @@ func readMessages(t *testing.T) *messages {
 	}
 	var all []source
 	for _, name := range tree(t) {
+		if strings.HasSuffix(name, "/lang/zh.json") {
+			m.readCatalog(t, name)
+		}
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".pb.go") {
 			continue
 		}
@@ -142,6 +148,26 @@ func (m *messages) declare(t *testing.T, dir string, n ast.Node) {
 			}
 			m.chinese[en] = zh
 		}
+	}
+}
+
+// readCatalog reads a catalog that is a file.
+func (m *messages) readCatalog(t *testing.T, name string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := value.ParseJSON(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	for en, of := range doc.Map().All() {
+		zh, _ := of.Str()
+		if other, twice := m.chinese[en]; zh == "" || twice && other != zh {
+			t.Errorf("%s: the catalogs have %q as %q and as %q", name, en, other, zh)
+		}
+		m.chinese[en] = zh
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-//go:embed lang
+//go:embed lang/en lang/zh
 var texts embed.FS
 
 const (

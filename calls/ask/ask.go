@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-//go:embed lang
+//go:embed lang/en lang/zh
 var texts embed.FS
 
 // ErrNoAnswer means that the model answered, but nothing of use.

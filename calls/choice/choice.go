@@ -20,7 +20,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-//go:embed lang
+//go:embed lang/en lang/zh
 var texts embed.FS
 
 // Params are the parameters of the call.

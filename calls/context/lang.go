@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-//go:embed lang
+//go:embed lang/en lang/zh
 var texts embed.FS
 
 // facts are the values that the texts may mention.

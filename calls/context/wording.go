@@ -1,71 +1,14 @@
 package context
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	"%d bytes are more than %d":                               "%d 字节，超过 %d",
-	"%s %s: skipped: %v":                                      "%s %s：已跳过：%v",
-	"; cut to %d of %d bytes by the token budget":             "；因 token 预算截取 %d 字节（共 %d 字节）",
-	"a message may have at most %d images":                    "一条消息最多 %d 张图片",
-	"active skills":                                           "启用的技能",
-	"addresses are not fetched; give a file of the workspace": "不会下载网址；请给出工作区中的文件",
-	"always loaded":                                           "始终加载",
-	"asked for by $%s":                                        "由 $%s 指名",
-	"asked for by %s":                                         "由 %s 指定",
-	"between sections":                                        "部分之间",
-	"between the pieces of a section":                         "同一部分的片段之间",
-	"bootstrap file %s: left out, the AGENTS.md files nearer to work_dir have %d bytes, at most %d are used":    "引导文件 %s：未使用，离 work_dir 更近的 AGENTS.md 已有 %d 字节，最多使用 %d 字节",
-	"bootstrap file %s: only the first %d of %d bytes are used, the AGENTS.md files together have more than %d": "引导文件 %s：只用前 %d 字节（共 %d 字节），所有 AGENTS.md 合计超过 %d 字节",
-	"bootstrap file":                       "引导文件",
-	"bootstrap files":                      "引导文件",
-	"built-in text":                        "内置文本",
-	"builtin_skills %s: skipped: %v":       "builtin_skills %s：已跳过：%v",
-	"channel and chat_id are given":        "给出了 channel 和 chat_id",
-	"end of the section":                   "该部分的结尾",
-	"file of the workspace":                "工作目录中的文件",
-	"from the conversation":                "来自对话",
-	"from the conversation of the request": "来自请求所带的对话",
-	"from memory":                          "来自记忆",
-	"from the memory of the session":       "来自会话的记忆",
-	"heading of the section":               "该部分的标题",
-	"it is a directory":                    "它是目录",
-	"it lies outside the workspace; the setting media_roots can allow its folder": "它在工作区之外；设置 media_roots 可以允许其所在目录",
-	"left out: %w": "已略去：%w",
-	"left out: hidden by disable-model-invocation": "已略去：由 disable-model-invocation 隐藏",
-	"left out: over the token budget":              "已略去：超出 token 预算",
-	"left out: the rest, over the token budget":    "已略去：其余部分，超出 token 预算",
-	"list of skills": "技能列表",
-	"max_tokens %d: %s cut from %d to %d tokens": "max_tokens %d：%s 从 %d 截到 %d 个 token",
-	"media %s: %s":           "media %s：%s",
-	"media %s: not sent: %v": "media %s：未发送：%v",
-	"the folder %s of the setting media_roots: skipped: %v":                          "设置 media_roots 中的目录 %s：已跳过：%v",
-	"memories[%d]: skipped: it is neither a text nor an object with text or content": "memories[%d]：已跳过：它既不是文本，也不是含 text 或 content 的对象",
-	"memory file":                            "记忆文件",
-	"not available: lacks %s":                "不可用：缺少 %s",
-	"only the first %d of %d bytes are used": "只使用前 %d 字节（共 %d 字节）",
-	"parameter append":                       "参数 append",
-	"parameter identity":                     "参数 identity",
-	"parameter slots":                        "参数 slots",
-	"recalled memories":                      "召回的记忆",
-	"recalled, relevance %.2f":               "召回的记忆，相关度 %.2f",
-	"runtime_context is message":             "runtime_context 为 message",
-	"sent as it is":                          "原样发送",
-	"skill %s: loaded because it was asked for, but it lacks %s": "技能 %s：因被要求而加载，但缺少 %s",
-	"skill_names: there is no skill %q%s":                        "skill_names：没有技能 %q%s",
-	"the current message":                                        "当前消息",
-	"the images of a message may have at most %d bytes together": "一条消息的图片合计最多 %d 字节",
-	"the name %q has the invisible character %U":                 "名称 %q 含有不可见字符 %U",
-	"there is no such file":                                      "没有该文件",
-	"work_dir %s is not a directory inside the workspace; only the workspace's own AGENTS.md is read": "work_dir %s 不是工作区内的目录；只读取工作区自己的 AGENTS.md",
-	"workspace %s: no instruction files, memory or skills are read: %v":                               "workspace %s：不读取指令文件、记忆和技能：%v",
-	`line breaks are not allowed in it`:                                                               `不允许换行`,
-	"history[%d]: %s":                                                                                 "history[%d]：%s",
-	`a tool result needs tool_call_id`:                                                                `工具结果需要 tool_call_id`,
-	`append/%d: %w`:                                                                                   `append/%d：%w`,
-	`give it the id of the tool call that it answers`:                                                 `请给出它所回应的工具调用的 id`,
-	`raise max_tokens to %d or more, or shorten identity, current_message, media or append`:           `请将 max_tokens 调到 %d 或以上，或缩短 identity、current_message、media 或 append`,
-	`role is assistant or tool`:                                                                       `role 为 assistant 或 tool`,
-	`the identity, the current message and what is appended, with the tool calls that it answers, need %d tokens, more than max_tokens %d`: `identity、当前消息以及追加的内容（含其回应的工具调用）需要 %d 个 token，超过 max_tokens %d`,
-	`write it on one line`: `请写在一行内`,
-})
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

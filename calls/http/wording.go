@@ -1,76 +1,14 @@
 package http
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	"this %s may reach the service again: retry tries the step up to %d times, and a run that goes on repeats what was at work": "这个 %s 请求可能再次到达服务：retry 最多执行该步骤 %d 次，继续的运行也会重做正在进行的内容",
-	"this %s may reach the service again: a run that goes on after a failure repeats what was at work":                          "这个 %s 请求可能再次到达服务：失败后继续的运行会重做正在进行的内容",
-	"give idempotency_header if the service knows such keys; idempotency_header: \"\" says that a second request does no harm":  "如果服务认识这样的键，请写 idempotency_header；idempotency_header: \"\" 表示第二次请求没有害处",
-	"%s is not a file":                                                                       "%s 不是文件",
-	"%s is outside of the folder of the flow":                                                "%s 在流程所在的文件夹之外",
-	"a form is made of an object, not of type %s":                                            "表单应由对象生成，不能是 %s",
-	"finding the folder of the flow: %w":                                                     "查找流程所在的文件夹：%w",
-	"for the query there is the parameter query":                                             "查询部分请用参数 query",
-	"give it as headers: {Cookie: %s=...}":                                                   "请写成 headers: {Cookie: %s=...}",
-	"give it under path, or add the parameter to the document":                               "请在 path 中给出，或把该参数加到文档中",
-	"give it under path; a brace that the url really has is written %%7B":                    "请在 path 中给出；url 中真正的花括号写成 %%7B",
-	"give the server as url":                                                                 "请在 url 中给出服务器地址",
-	"headers/%q: %w":                                                                         "headers/%q：%w",
-	"keep the document beside the flow":                                                      "请把文档放在流程旁边",
-	"leave out the header Accept-Encoding: what the program asks for by itself, it can read": "请去掉请求头 Accept-Encoding：程序自己请求的编码它都能读",
-	"mend the document":                                                                      "请修正文档",
-	"mend the document, or leave out what it describes wrongly":                              "请修正文档，或去掉描述有误的部分",
-	"openapi: %w":            "openapi：%w",
-	"parameters of http: %w": "http 的参数：%w",
-	"path/%s is empty, or no text, number, boolean or list of them":                               "path/%s 为空，或不是文本、数字、布尔值或它们的列表",
-	"path/%s: %q would lead elsewhere":                                                            "path/%s：%q 会指向别处",
-	"reading %s: %w":                                                                              "读取 %s：%w",
-	"reading the answer: %w":                                                                      "读取回答：%w",
-	"the OpenAPI document does not say on which server %s is":                                     "OpenAPI 文档没有说明 %s 在哪个服务器上",
-	"the operation %s has no parameter %q":                                                        "操作 %s 没有参数 %q",
-	"the operation %s needs the parameter %q":                                                     "操作 %s 需要参数 %q",
-	"the answer (%q) is not text":                                                                 "回答（%q）不是文本",
-	"the answer is compressed as %q, which is not undone here":                                    "回答以 %q 压缩，此处不能解压",
-	"the answer is said to be JSON, but %w":                                                       "回答声明为 JSON，但 %w",
-	"the data URL is not base64: %w":                                                              "data URL 不是 base64：%w",
-	"the document has more than %d bytes":                                                         "文档超过 %d 字节",
-	"the operation %s cannot be used so: %w":                                                      "不能这样使用操作 %s：%w",
-	"the operation needs the path parameter %q, and its path %s has no {%s}":                      "该操作需要路径参数 %q，而其路径 %s 中没有 {%s}",
-	"the path %s has {%s}, and the operation has no parameter of that name":                       "路径 %s 中有 {%s}，而该操作没有这个名称的参数",
-	"the request to %s cannot be made":                                                            "无法向 %s 发出请求",
-	"the server %s of the OpenAPI document has a {name} that no variable with a default fills in": "OpenAPI 文档的服务器 %s 含有 {名称}，而没有带默认值的变量来填入",
-	"the url has a {name} outside of its path":                                                    "url 在路径之外有 {name}",
-	"the value has a line break or another control character":                                     "值中有换行或其他控制字符",
-	"%q is not a header name":                                                                     "%q 不是请求头名称",
-	"write letters, digits and - without blanks, as in X-Request-Id":                              "请用字母、数字和 -，不带空格，例如 X-Request-Id",
-	"want a text, a number, a boolean or a list of them":                                          "应为文本、数字、布尔值或它们的列表",
-	"write path: {%s: ...}; a brace that the url really has is written %%7B":                      "请写 path: {%s: ...}；url 中真正的花括号写成 %%7B",
-	"writing a form: %w":                                                                          "生成表单：%w",
-	"{%s} is not filled in: path does not give it":                                                "{%s} 没有填写：path 中没有给出",
-	`%s: no complete answer within %s`:                                                            `%s：在 %s 内没有收到完整回答`,
-	`accept_status: [%d] makes it an answer like any other`:                                       `写上 accept_status: [%d]，即可将其视为普通回答`,
-	`body/%s: %w`:                                            `body/%s：%w`,
-	`give the body as text`:                                  `请以文本给出 body`,
-	`give url, or openapi with operation`:                    `请给出 url，或给出 openapi 和 operation`,
-	`headers/%s: %w`:                                         `headers/%s：%w`,
-	`path/%s is given, but {%s} is not in the url`:           `给出了 path/%s，但 url 中没有 {%s}`,
-	`path/%s is not given, and the url needs it`:             `url 需要 path/%s，但未给出`,
-	`paths start at the folder of the flow`:                  `路径从流程所在的文件夹算起`,
-	`query/%s: %w`:                                           `query/%s：%w`,
-	`raise max_bytes`:                                        `请调大 max_bytes`,
-	`raise timeout, or let the step retry`:                   `请调大 timeout，或让该步骤重试`,
-	`the answer has more than %d bytes`:                      `回答超过 %d 字节`,
-	`the boundary %q of the content type cannot be used`:     `内容类型的分界符 %q 无法使用`,
-	`the body is of type %s, which cannot be sent as %s`:     `body 的类型是 %s，无法以 %s 发送`,
-	`the header %s is made by the program`:                   `请求头 %s 由程序生成`,
-	`the operation %s needs the cookie %s`:                   `操作 %s 需要 cookie %s`,
-	`the operation %s: %v; it cannot be given`:               `操作 %s：%v；无法给出该参数`,
-	`the parameters do not fit the operation %s: %w`:         `参数不符合操作 %s 的要求：%w`,
-	`the parameters of the operation %s: %w`:                 `操作 %s 的参数：%w`,
-	`the url has a { without its }`:                          `url 中的 { 缺少对应的 }`,
-	`the url is not understood`:                              `无法解析 url`,
-	`the url must begin with http:// or https:// and a host`: `url 必须以 http:// 或 https:// 加主机名开头`,
-	`there is nowhere to send the request`:                   `没有请求的目标地址`,
-	`use 500ms or 30s`:                                       `写法如 500ms 或 30s`,
-})
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

@@ -1,87 +1,14 @@
 package inchat
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	"history[%d]: %s": "history[%d]：%s",
-	"%d entries of the world book %q are never in: they are not constant and have no key": "%d 个条目永远不会加入（世界书 %q）：它们不是 constant，也没有 key",
-	"%s %q, the first of %d: %s (%s)":            "%s %q 等 %d 个：%s（%s）",
-	"%s %q: %s (%s)":                             "%s %q：%s（%s）",
-	"%s with its secondary keys":                 "%s，并有次要关键词",
-	"%s, but %d of %d secondary keys (wants %s)": "%s，但次要关键词只命中 %d/%d 个（要求 %s）",
-	"%s: found %s":                               "%s：找到 %s",
-	"%s: found none of its keywords":             "%s：没有找到任何关键词",
-	"%s; in the slot %s":                         "%s；在槽位 %s 中",
-	"%s; the condition is never true":            "%s；该条件永远不成立",
-	"%s is %s, neither true nor false":           "%s 是 %s，既不是 true 也不是 false",
-	"%s is %s, not an integer":                   "%s 是 %s，不是整数",
-	"%s is %s, not a number from 0 to 3":         "%s 是 %s，不是 0 到 3 的数字",
-	"%s is %s, not a list of texts":              "%s 是 %s，不是文本的列表",
-	"%s is %s, not text":                         "%s 是 %s，不是文本",
-	"%s is %s, not an object":                    "%s 是 %s，不是对象",
-	"%s is %s, which is unknown":                 "%s 是 %s，无法识别",
-	"%s: the entry is left out":                  "%s：条目被略去",
-	"unknown field %q: the entry is left out":    "未知的字段 %q：条目被略去",
-	"write true or false":                        "请写 true 或 false",
-	"books of %s are not read, so it has no entries (open it in SillyTavern and export it)": "不读取 %s 的世界书，因此没有条目（请在 SillyTavern 中打开并导出）",
-	"similarity (vectorized) is not evaluated: %d entries are in only by their keys":        "不计算相似度（vectorized）：%d 个条目只凭关键词加入",
-	"a role is system, user, assistant, tool or thinking":                                   "role 为 system、user、assistant、tool 或 thinking",
-	"world book %q: %s": "世界书 %q：%s",
-	"scan_depth is %s, not an integer: it does nothing": "scan_depth 是 %s，不是整数：不起作用",
-	"write an integer":     "请写整数",
-	"write [one, two]":     "请写成 [一, 二]",
-	"write {}":             "请写 {}",
-	"preset":               "预设",
-	"world book":           "世界书",
-	"put quotes around it": "请加上引号",
-	"0 is any of the secondary keys, 1 not all, 2 none, 3 all": "0 要求有一个次要关键词，1 要求不全有，2 要求都没有，3 要求全有",
-	"a conditional entry without a condition is never in":      "没有条件的条件条目永远不会放入",
-	"budget: it takes %d tokens, %d of %d are left":            "预算：需要 %d 个 token，只剩 %d/%d",
-	"condition %s gave %q, not true":                           "条件 %s 的结果是 %q，不是 true",
-	"condition %s is false":                                    "条件 %s 不成立",
-	"condition %s is false: %s":                                "条件 %s 不成立：%s",
-	"condition %s is true":                                     "条件 %s 成立",
-	"conditional, but without a condition":                     "模式为 conditional，但没有条件",
-	"constant":                                                 "常驻（constant）",
-	"content (EJS)":                                            "content（EJS）",
-	"content (decorators)":                                     "content（装饰器）",
-	"depth %s is not an integer":                               "depth %s 不是整数",
-	"enabled is %q, neither true nor false: the entry is on":   "enabled 是 %q，既不是 true 也不是 false：条目按启用处理",
-	"enabled is a text, not false: the entry is on":            "enabled 是字符串而不是 false：条目按启用处理",
-	"entries of the world book %q are left out, for these fields are not evaluated: %s": "世界书 %q 中有条目被略去，因为不支持这些字段：%s",
-	"entry":                              "条目",
-	"found %s":                           "找到 %s",
-	"found none of its keys":             "没有命中任何关键词",
-	"it gave %d verdicts for %d entries": "它返回了 %d 个判断，条目却有 %d 个",
-	"it has no position; only in-chat presets go into the chat":   "它没有 position；只有 in-chat 的预设会放入对话",
-	"it is not constant and has no key":                           "它不是 constant，也没有 key",
-	"key (a regular expression)":                                  "key（正则表达式）",
-	"mode: always puts it in":                                     "用 mode: always 可总是放入",
-	"not all":                                                     "不全有",
-	"not an entry but %s":                                         "不是条目，而是%s",
-	"not an integer, so the entry is left out":                    "不是整数，因此略去该条目",
-	"not evaluated: %s":                                           "不支持：%s",
-	"order %s is not an integer":                                  "order %s 不是整数",
-	"position %s is not in-chat":                                  "position %s 不是 in-chat",
-	"the condition of %s %q: %s":                                  "%s %q 的条件：%s",
-	"the content is %s, not text":                                 "content 是%s，不是文本",
-	"the content is empty":                                        "content 为空",
-	"unknown field %q: it does nothing":                           "未知的字段 %q：不起作用",
-	"unknown mode %q: the entry is always in":                     "未知的 mode %q：条目总会加入",
-	"unknown position %q: the entry goes into the chat as system": "未知的 position %q：条目以 system 角色加入对话",
-	"unknown position %q: the entry is left out":                  "未知的 position %q：条目被略去",
-	"unknown role %q: the message is from user":                   "未知的 role %q：消息按 user 处理",
-	"world book %q: entries are left out because these fields are not evaluated: %s":                                                           "世界书 %q：有条目被略去，因为不支持这些字段：%s",
-	"world_books is %s: want a list of entries, or an object":                                                                                  "world_books 是%s：应为条目列表或对象",
-	"write false without quotes":                                                                                                               "请写不带引号的 false",
-	"write these entries with mode and condition":                                                                                              "请用 mode 和 condition 写这些条目",
-	"{{%s}} stays as it is in %d texts of world books: give variables: {%s: ...}":                                                              "{{%s}} 在 %d 段世界书文本中保持原样：请给出 variables: {%s: ...}",
-	`%d entries have a condition and no mode, and are always in: write mode: conditional (the first is %q)`:                                    `%d 个条目有 condition 而没有 mode，总是加入：请写 mode: conditional（第一个是 %q）`,
-	`%d entries have the deprecated field keys, which is ignored: write mode: conditional and condition: "<<keywords:...>>" (the first is %q)`: `%d 个条目含有已废弃的字段 keys，它会被忽略：请写 mode: conditional 和 condition: "<<keywords:...>>"（第一个是 %q）`,
-	`a condition without mode does nothing: the entry is always in`:                                                                            `没有 mode 的 condition 不起作用：该条目总是加入`,
-	`a message is an object {role, content}`:                                                                                                   `消息是 {role, content} 对象`,
-	`add mode: conditional, or take the condition out`:                                                                                         `请加上 mode: conditional，或删去 condition`,
-	`history[%d] is %s, not a message`:                                                                                                         `history[%d] 是 %s，不是消息`,
-	`invalid message role at history[%d]: %s`:                                                                                                  `history[%d] 的消息 role 无效：%s`,
-})
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

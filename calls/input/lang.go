@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-//go:embed lang
+//go:embed lang/en lang/zh
 var languages embed.FS
 
 // builtIn is the default configs by language.

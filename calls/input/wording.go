@@ -1,54 +1,14 @@
 package input
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	" is ignored":   " 不会被使用",
-	"%s failed: %w": "%s 失败：%w",
-	"%s is not a time (write 2006-01-02T15:04:05Z, or Unix seconds)": "%s 不是时间（写法如 2006-01-02T15:04:05Z，或 Unix 秒数）",
-	"%s returned false":                       "%s 返回 false",
-	"%s returned true":                        "%s 返回 true",
-	"%s:1:1: the file has more than %d bytes": "%s:1:1: 文件超过 %d 字节",
-	"%s; %s": "%s；%s",
-	"a template must be a list of modules, [{module_name, segments}, ...]; names as keys are the old form": "模板必须是模块列表 [{module_name, segments}, ...]；以名称为键是旧格式",
-	"always included": "始终包含",
-	"between modules": "模块之间",
-	"content: want a string or a list of parts, got %s":                               "content：应为字符串或片段列表，实为%s",
-	"context_template is the list of the prompt's modules":                            "context_template 是提示词的模块列表",
-	"duplicate module name %q (first in context_template[%d])":                        "模块名 %q 重复（首次出现在 context_template[%d]）",
-	"give it under variables, or trust a plugin that gives it":                        "请在 variables 中给出，或信任提供它的插件",
-	"importance function %q of module %q":                                             "重要度函数 %q（模块 %q）",
-	"importance_func is false":                                                        "importance_func 为 false",
-	"it gave %d verdicts for %d modules":                                              "它返回了 %d 个判断，模块却有 %d 个",
-	"it has no text":                                                                  "没有文本",
-	"it has no value now":                                                             "它现在没有值",
-	"it is unknown":                                                                   "它是未知的",
-	"it panicked: %v":                                                                 "它崩溃了：%v",
-	"its variables are all empty":                                                     "变量全部为空",
-	"module %q is %sd: the importance function %s failed: %v":                         "模块 %q 按 %s 处理：重要度函数 %s 失败：%v",
-	"module %q, segments[%d]: variable %q":                                            "模块 %q，segments[%d]：变量 %q",
-	"rename one of them":                                                              "请为其中一个改名",
-	"score: want a number, got %s":                                                    "score：应为数字，实为%s",
-	"the %s %q cannot be used: %v":                                                    "%s %q 不能使用：%v",
-	"the default template is used: %s":                                                "使用默认模板：%s",
-	"the default template is used: reading the config file: %v":                       "使用默认模板：读取配置文件：%v",
-	"the first %d of %d memories":                                                     "前 %d 条，共 %d 条记忆",
-	"the long-term memory cannot be read: %v":                                         "无法读取长期记忆：%v",
-	"the newest %d of %d utterances":                                                  "最新 %d 条，共 %d 条发言",
-	"the short-term memory cannot be read: %v":                                        "无法读取短期记忆：%v",
-	"the text %q is taken as a boolean":                                               "文本 %q 被当作布尔值",
-	"the variable is %t":                                                              "变量为 %t",
-	"use 500ms, 10s or 1m":                                                            "写法如 500ms、10s 或 1m",
-	"variable %q: %v":                                                                 "变量 %q：%v",
-	"want a string or an object with content, got %s":                                 "应为字符串或含 content 的对象，实为%s",
-	"want a string, an object with text or content, or [text, score], got %s":         "应为字符串、含 text 或 content 的对象，或 [text, score]，实为%s",
-	"want true or false, got %s":                                                      "应为 true 或 false，实为%s",
-	"write it without quotes":                                                         "请去掉引号",
-	`correct config_path, or leave strict out to use the default template`:            `请更正 config_path，或去掉 strict 以使用默认模板`,
-	`correct it, or leave strict out`:                                                 `请更正，或去掉 strict`,
-	`correct the file, or set on_invalid: default to go on with the default template`: `请更正文件，或设置 on_invalid: default 以使用默认模板继续`,
-	`it gave no answer within %s (settings.function_timeout)`:                         `在 %s 内没有返回结果（settings.function_timeout）`,
-	`reading the config file: %w`:                                                     `读取配置文件：%w`,
-	`strict and on_invalid: default contradict each other`:                            `strict 与 on_invalid: default 相互矛盾`,
-})
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

@@ -1,66 +1,14 @@
 package mcp
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The Chinese of the package's messages.
-var _ = wording.Add(wording.Catalog{
-	`give it what it asks for in the parameters of the step`:            `请在步骤的参数中给出它所询问的内容`,
-	`no MCP server %q is in the settings`:                               `设置中没有 MCP 服务器 %q`,
-	`add it under mcp.servers in scheduler.yaml`:                        `请在 scheduler.yaml 的 mcp.servers 中添加`,
-	`the MCP server %s is not trusted`:                                  `MCP 服务器 %s 未受信任`,
-	`the MCP server %q is not trusted`:                                  `MCP 服务器 %q 未受信任`,
-	`the settings of the MCP server %s are not those that were trusted`: `MCP 服务器 %s 的设置与受信任时不同`,
-	`the MCP server %s has no trusted tool %q`:                          `MCP 服务器 %s 没有受信任的工具 %q`,
-	`it has %s`: `可用的有 %s`,
-	`add it to tools of the server in scheduler.yaml`:                    `请在 scheduler.yaml 中把它加入该服务器的 tools`,
-	`the settings do not let flows use the tool %s of the MCP server %s`: `设置不允许流程使用工具 %s（MCP 服务器 %s）`,
-	`the MCP server %s: %w`: `MCP 服务器 %s：%w`,
-	`timeout of the server in scheduler.yaml is the time for each use of a tool`: `scheduler.yaml 中该服务器的 timeout 是每次使用工具的时限`,
-	`its last words: %s`: `它最后输出：%s`,
-	`command and args of the server are in scheduler.yaml; it gets only the environment that env names`: `该服务器的 command 和 args 在 scheduler.yaml 中；它只能得到 env 列出的环境变量`,
-	"look at what it offers: scheduler mcp trust %s":                                                    "请查看它提供的内容：scheduler mcp trust %s",
-	"look at it and trust it again: scheduler mcp trust %s":                                             "请查看后重新信任：scheduler mcp trust %s",
-	"%s: the tool %s of the server %s was edited by hand (scheduler mcp trust %s writes it)":            "%s：工具 %s（服务器 %s）被手工改动过（由 scheduler mcp trust %s 写入）",
-	"%s: version %d is not known (this program writes %d)":                                              "%s：版本 %d 未知（本程序写入的是 %d）",
-	"args belong to a command":                                        "args 只用于 command",
-	"duplicate name %q":                                               "名称 %q 重复",
-	"env belongs to a command (headers_env to a url)":                 "env 只用于 command（url 请用 headers_env）",
-	"headers_env belongs to a url (env to a command)":                 "headers_env 只用于 url（command 请用 env）",
-	"if you want what is shown above: scheduler mcp trust --yes %s":   "如果接受以上内容：scheduler mcp trust --yes %s",
-	"invalid URL %q (use https://host/mcp)":                           "URL %q 无效（写法如 https://host/mcp）",
-	"invalid duration %s (use 30s or 5m)":                             "时长 %s 无效（写法如 30s 或 5m）",
-	"invalid name %q (use small letters, digits and -)":               "名称 %q 无效（只能用小写字母、数字和 -）",
-	"the server gave the cursor %q twice; the pages so far are taken": "服务器两次给出游标 %q；采用到此为止的各页",
-	"it lists its tools on more than %d pages":                        "它列出工具的页数超过 %d",
-	"it has more than %d tools":                                       "它的工具超过 %d 个",
-	"it has no tool %s any more":                                      "它不再提供工具 %s",
-	"its answer is longer than %d MiB":                                "它的回答超过 %d MiB",
-	"its answer: %s":                                                  "它的回答：%s",
-	"its answer: %w":                                                  "它的回答：%w",
-	"no answer within %s":                                             "在 %s 内没有回答",
-	"starting %s: %w":                                                 "启动 %s：%w",
-	"the MCP server %s was not trusted: this is not a terminal, so no one can be asked": "MCP 服务器 %s 未被信任：这里不是终端，无法询问",
-	"the MCP server %s was not trusted; nothing was written":                            "MCP 服务器 %s 未被信任；没有写入任何内容",
-	"the answer of the tool %s does not fit the schema that the server tells: %s":       "工具 %s 的回答不符合服务器给出的 schema：%s",
-	"the environment variable %s is not set (headers_env names it)":                     "环境变量 %s 未设置（由 headers_env 指定）",
-	"the program ends":                                               "程序正在结束",
-	"the tool %q: invalid name":                                      "工具 %q：名称无效",
-	"the tool %s asks for more than a form holds":                    "工具 %s 询问的内容超出了表单的容量",
-	"the tool %s asks for something other than the fields of a form": "工具 %s 询问的不是表单字段",
-	"the tool %s asks without an end":                                "工具 %s 不停地询问",
-	"the tool %s wants to be used again later, and asks nothing":     "工具 %s 要求稍后再次调用，却没有询问任何内容",
-	"the question of the tool %s: %w":                                "工具 %s 的询问：%w",
-	"the tool %s asks the user: %s":                                  "工具 %s 向用户询问：%s",
-	"the tool %s failed: %s":                                         "工具 %s 失败：%s",
-	"the tool %s is not as it was trusted: %s changed":               "工具 %s 与受信任时不同：%s 有变化",
-	"the tool %s: input schema: %w":                                  "工具 %s：输入 schema：%w",
-	"the tool %s: output schema: %w":                                 "工具 %s：输出 schema：%w",
-	"url and command are both given: leave one out":                  "同时给出了 url 和 command：请去掉其中一个",
-	"url or command is missing":                                      "缺少 url 或 command",
-	"it gives no reason":                                             "它没有说明原因",
-	"the server has no tool %s, which the settings name":             "服务器没有设置中所列的工具 %s",
-	"its description":                                                "说明",
-	"what it takes":                                                  "参数",
-	"what it puts out":                                               "输出",
-	"%s (%s)":                                                        "%s（%s）",
-})
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-//go:embed lang
+//go:embed lang/en lang/zh
 var prompts embed.FS
 
 // SnapshotGenerator lets a model write snapshots. Its LLM stands for the LLMService of the

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-//go:embed lang
+//go:embed lang/en lang/zh
 var builtIn embed.FS
 
 // templateTexts returns the prompts of the call, SLOT_GEN_PROMPT in the documents. Their part

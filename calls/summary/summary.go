@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-//go:embed lang
+//go:embed lang/en lang/zh
 var texts embed.FS
 
 // Params are the parameters of the call.

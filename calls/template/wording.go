@@ -1,9 +1,14 @@
 package template
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	"give it under values":              "请在 values 中给出",
-	"no value is given for the name %q": "没有给出名称 %q 的值",
-})
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

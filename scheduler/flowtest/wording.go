@@ -1,74 +1,14 @@
 package flowtest
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	"the recorded run has no such use of %s, and a test does not let it work":                                       "录制的运行中没有 %s 的这次使用，而测试不让它工作",
-	"add mocks: {call:%s: {...}} to the case, record the run again with scheduler run --record, or add allow: [%s]": "请给用例加上 mocks: {call:%s: {...}}，用 scheduler run --record 重新录制运行，或加上 allow: [%s]",
-	"run scheduler test --record to record it, mock it in the case, or add allow: [%s]":                             "请运行 scheduler test --record 录制，或在用例中模拟，或加上 allow: [%s]",
-	"no case uses the mock %q of the defaults":                                                                      "没有用例用到 defaults 中的模拟 %q",
-	"the check %q was never asked: its when is false in every case":                                                 "检查 %q 从未执行：其 when 在每个用例中都为假",
-	"no check counts, and the threshold wants a score of %v":                                                        "没有计入的检查，而 threshold 要求得分 %v",
-	"give a check a weight, or take threshold out":                                                                  "请给检查设置权重，或去掉 threshold",
-	"nothing can be sure: every repeat had the same answers, and all of them are one observation":                   "无法确保：每次重复的回答都相同，合起来只算一次观察",
-	"take sure out, or have a model answer":                                                                         "请去掉 sure，或让模型回答",
-	"the run waits for %s of the step %s, and no check expects that":                                                "运行在等待步骤 %[2]s 的 %[1]s，而没有检查预期如此",
-	"give them under answers, or check run: {waits_for: ...}":                                                       "在 answers 下给出，或检查 run: {waits_for: ...}",
-	"the case stops at %s, and the run did not come to it":                                                          "用例在 %s 处停止，而运行没有到达那里",
-	"set until: end, or check run: finished if that is meant":                                                       "请设置 until: end；如果本意如此，请检查 run: finished",
-	"pass cannot be met with %d repeats, even where all of them pass":                                               "即使全部通过，重复 %d 次也无法满足 pass",
-	"%s: the answer does not fit: %w":                                                                               "%s：回答不合适：%w",
-	"%s: the mock does not fit the output of the call %s: %w":                                                       "%s：模拟值不符合调用 %s 的输出：%w",
-	"%s: the mock has %d values, and %s asks for number %d":                                                         "%s：模拟有 %d 个值，而 %s 要第 %d 个",
-	"a request to %s is not allowed in a test":                                                                      "测试中不允许向 %s 发送请求",
-	"add an answer for each request, in their order":                                                                "请按顺序为每个请求加一个回答",
-	"add mocks: {%s: {...}} to the case, record it with scheduler test --record, or add allow: [%s]":                "请在用例中加上 mocks: {%s: {...}}，用 scheduler test --record 录制，或加上 allow: [%s]",
-	"mock the step that sends it, record it with scheduler test --record, or add allow: [http] to the case":         "请模拟发出该请求的步骤，用 scheduler test --record 录制，或在用例中加上 allow: [http]",
-	"add mocks: {%s: {...}} to the case, or allow: [%s]":                                                            "请在用例中加上 mocks: {%s: {...}}，或 allow: [%s]",
-	"add one for each attempt or item, or give one value instead of a list":                                         "请为每次尝试或每个条目各加一个，或用单个值代替列表",
-	"another case of the file says only":                                                                            "此文件中另有用例写了 only",
-	"go on with --rerun errors":                                                                                     "用 --rerun errors 继续",
-	"llm: %w":                                                                                                       "llm：%w",
-	"mock the step that sends it, or add allow: [http] to the case":                                                 "请模拟发送它的步骤，或在用例中加上 allow: [http]",
-	"no model provider is configured, and %d cassettes are beside the test file":                                    "未配置模型提供方，而测试文件旁有 %d 个录制文件",
-	"what the models cost is not known, so that the limit of %s cannot be held":                                     "不知道模型的费用，无法遵守 %s 的上限",
-	"give llm.providers[].prices in the settings, or limit tokens instead":                                          "请在设置中填写 llm.providers[].prices，或改为限制 token 数",
-	"not run to its end: the tests have cost %s, and may cost %s":                                                   "未运行完：测试已花费 %s，上限为 %s",
-	"not run to its end: the tests have taken %s, as long as they may":                                              "未运行完：测试已用 %s，达到上限",
-	"not run to its end: the tests have used %d tokens, and may use %d":                                             "未运行完：测试已用 %d 个 token，上限为 %d",
-	"not run to its end: the tests have used %d tokens, %d of them for embeddings, and may use %d":                  "未运行完：测试已用 %d 个 token，其中 %d 个用于嵌入，上限为 %d",
-	"raise its timeout":                         "请调大其 timeout",
-	"raise the limits, or run fewer cases":      "请调高上限，或少运行一些用例",
-	"run scheduler test --record to record it":  "请用 scheduler test --record 录制",
-	"scheduler calls %s shows what it puts out": "scheduler calls %s 可查看它的输出",
-	"set llm.default in the settings, name one with llm: NAME, or stop before the model with until: STEP":              "请在设置中写 llm.default，用 llm: NAME 指定，或用 until: STEP 在模型之前停下",
-	"the run asked for %d of the %d answers in llm":                                                                    "运行只用到了 llm 的 %[2]d 个回答中的 %[1]d 个",
-	"take out the answers that are not asked for, or find out why the run does not ask for them":                       "请去掉没有用到的回答，或查明运行为什么没有用到它们",
-	"the run did not wait for the answer %q":                                                                           "运行没有等待回答 %q",
-	"take it out of answers, or find out why the run does not wait for it":                                             "请将它从 answers 中去掉，或查明运行为什么没有等待它",
-	"the run asked for %d of the %d values of the mock %q":                                                             "运行只用到了模拟 %[3]q 的 %[2]d 个值中的 %[1]d 个",
-	"take out the values that are not asked for, or find out why there are no more attempts or items":                  "请去掉没有用到的值，或查明为什么没有更多的尝试或条目",
-	"nothing asked for the mock %q":                                                                                    "没有任何步骤用到模拟 %q",
-	"take it out of mocks, or find out why nothing asks for it":                                                        "请将它从 mocks 中去掉，或查明为什么没有用到它",
-	"llm has no answers for the step %s":                                                                               "llm 中没有步骤 %s 的回答",
-	"add them: llm: {%s: [...]}":                                                                                       "请加上：llm: {%s: [...]}",
-	"the steps %s and %s may run side by side, and which one gets which answer of llm depends on which one asks first": "步骤 %s 与 %s 可能同时运行，各自得到 llm 的哪个回答取决于谁先询问",
-	"give each its own answers: llm: {%s: [...], %s: [...]}, or mock one of them":                                      "请分别给出回答：llm: {%s: [...], %s: [...]}，或模拟其中一个",
-	"the step %s asks a model %d times, and llm has %d answers for it":                                                 "步骤 %s 询问模型 %d 次，而 llm 为它准备了 %d 个回答",
-	"the step %s asked for %d of its %d answers in llm":                                                                "步骤 %[1]s 只用到了 llm 中它的 %[3]d 个回答中的 %[2]d 个",
-	"nothing is tested: the case has no checks":                                                                        "什么都没有测试：用例没有检查",
-	"nothing is tested: no check counts, as their weight is 0":                                                         "什么都没有测试：没有计入的检查，权重都为 0",
-	"nothing is tested: no check was asked, as their when is false":                                                    "什么都没有测试：没有执行任何检查，它们的 when 为假",
-	"write under expect what must hold; {run: finished} is enough if the run only has to end":                          "请在 expect 下写出必须成立的内容；如果只要求运行结束，写 {run: finished} 即可",
-	"the case %q: %w":                                                             "用例 %q：%w",
-	"the case took longer than %s":                                                "用例用时超过 %s",
-	"the run asks a model %d times, and llm has %d answers":                       "运行询问模型 %d 次，而 llm 有 %d 个回答",
-	"until then: %s":                                                              "到那时为止：%s",
-	"the case stops at %s: take it out, or set until: end":                        "用例在 %s 处停止：删去它，或设 until: end",
-	"the tool %s runs %s, which writes, and a test does not let tools write":      "工具 %s 运行 %s，它会写入，测试不允许工具写入",
-	"the step %s runs %s, which may change the world, and a test does not let it": "步骤 %s 运行 %s，它可能改变外部世界，测试不允许",
-	"the tests were interrupted: %w":                                              "测试被中断：%w",
-	"the time of the case is over":                                                "用例的时间已用完",
-	"there is no case %q to compare with":                                         "没有可以比较的用例 %q",
-})
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

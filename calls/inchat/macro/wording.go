@@ -1,52 +1,14 @@
 package macro
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	"%q is not an integer":                                              "%q 不是整数",
-	"%s is not a number":                                                "%s 不是数字",
-	"%s is outside of what the function takes":                          "%s 超出函数可接受的范围",
-	"^ wants integers or booleans":                                      "^ 要求整数或布尔值",
-	"a %s and a %s have no order":                                       "%s 与 %s 无法比较大小",
-	"a %s cannot be added":                                              "%s 不能相加",
-	"a %s has no length":                                                "%s 没有长度",
-	"a %s is not an integer":                                            "%s 不是整数",
-	"a number is wanted":                                                "应为数字",
-	"a string is not closed":                                            "字符串没有闭合",
-	"abs wants a number":                                                "abs 要求数字",
-	"addvar wants name::value":                                          "addvar 的写法是 name::value",
-	"an infinite number has no integer":                                 "无穷大不能转为整数",
-	"choice wants a list that is not empty":                             "choice 要求非空列表",
-	"importance %q: %v":                                                 "重要度函数 %q：%v",
-	"importance %q: there are no importance functions here":             "重要度函数 %q：此处没有重要度函数",
-	"keywords %q: %s":                                                   "关键词 %q：%s",
-	"keywords %q: %v":                                                   "关键词 %q：%v",
-	"legacy_num wants a value and a default":                            "legacy_num 要求一个值和一个默认值",
-	"not a number: %s":                                                  "不是数字：%s",
-	"only expressions, assignments and if are supported":                "只支持表达式、赋值和 if",
-	"python %q: %v":                                                     "python %q：%v",
-	"python: %v":                                                        "python：%v",
-	"randint wants two integers, the smaller one first":                 "randint 要求两个整数，较小的在前",
-	"round wants -300 to 300 digits":                                    "round 的位数应为 -300 到 300",
-	"round wants a number":                                              "round 要求数字",
-	"sorted wants a list":                                               "sorted 要求列表",
-	"the code contains a NUL character":                                 "代码含有 NUL 字符",
-	"the code ends too early":                                           "代码提前结束",
-	"the code has %d bytes, more than %d":                               "代码有 %d 字节，超过 %d",
-	"the code is nested deeper than %d":                                 "代码嵌套超过 %d 层",
-	"the text grows beyond %d bytes; the rest is dropped":               "文本超过 %d 字节；其余部分已丢弃",
-	"the variable %q cannot be set":                                     "变量 %q 不能设置",
-	"the variable %q grows beyond %d bytes":                             "变量 %q 超过 %d 字节",
-	"there is no code":                                                  "没有代码",
-	"there is no function %s":                                           "没有函数 %s",
-	"there is no variable %s (chat variables are read with getvar)":     "没有变量 %s（对话变量用 getvar 读取）",
-	"there is nothing to choose from":                                   "没有可选的内容",
-	"too many macros, or too many inside each other; %q stays as it is": "宏太多，或嵌套太深；%q 保持原样",
-	"unexpected %s; %w":                                                 "此处不应有 %s；%w",
-	"unexpected end of a line; %w":                                      "此处不应换行；%w",
-	"unknown macro %q stays as it is":                                   "未知的宏 %q 保持原样",
-	"unknown macro %q stays as it is; did you mean %q?":                 "未知的宏 %q 保持原样；是否想写 %q？",
-	"want %d arguments, got %d":                                         "应有 %d 个参数，实有 %d 个",
-	"want a number, and how many digits":                                "应为数字和位数",
-})
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

@@ -1,43 +1,14 @@
 package skill
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	"%d:%d: a key must be plain text":                                          "%d:%d：键必须是纯文本",
-	"%d:%d: more than %d values":                                               "%d:%d：值超过 %d 个",
-	"it is indented with tabs":                                                 "它以制表符缩进",
-	"a value with a special character is not quoted":                           "含特殊字符的值没有加引号",
-	"compatibility has %d characters, more than %d":                            "compatibility 有 %d 个字符，超过 %d",
-	"duplicate key %q (the last one counts)":                                   "%q 出现了两次，以最后一次为准",
-	"metadata is neither a mapping nor JSON, and is ignored":                   "metadata 既不是映射也不是 JSON，已忽略",
-	"reading the front matter: %w":                                             "读取文件头：%w",
-	"reading the front matter: it has %d bytes, more than %d":                  "读取文件头：它有 %d 字节，超过 %d",
-	"reading the front matter: it is not a mapping of names to values":         "读取文件头：它不是名称到值的映射",
-	"requires.%s in metadata is not read, the skill is offered without it: %s": "metadata 中的 requires.%s 未读取，技能仍会提供：%s",
-	"requires in metadata is not a mapping and is ignored":                     "metadata 中的 requires 不是映射，已忽略",
-	"skill %s: %s":                    "技能 %s：%s",
-	"skills: %s cannot be listed: %v": "技能：无法列出 %s：%v",
-	"skills: %s has %d entries; only the first %d are looked at":        "技能：%s 有 %d 项，只看前 %d 项",
-	"skipped: %s cannot be read: %v":                                    "已跳过：无法读取 %s：%v",
-	"skipped: %s has %d bytes, more than %d":                            "已跳过：%s 有 %d 字节，超过 %d",
-	"skipped: %s:%w":                                                    "已跳过：%s:%w",
-	"skipped: %s is not a regular file":                                 "已跳过：%s 不是普通文件",
-	"skipped: %v":                                                       "已跳过：%v",
-	"skipped: the name of its directory has %s (rename it)":             "已跳过：目录名中有%s（请改名）",
-	"the client's part of metadata is not a mapping and is ignored":     "metadata 中客户端的部分不是映射，已忽略",
-	"the description has %d characters, more than %d":                   "description 有 %d 个字符，超过 %d",
-	"the description is empty":                                          "description 为空",
-	"the invisible character %U":                                        "不可见字符 %U",
-	"the name %q has a hyphen at an end":                                "名称 %q 的开头或结尾有连字符",
-	"the name %q has characters other than letters, digits and hyphens": "名称 %q 含有字母、数字和连字符以外的字符",
-	"the name %q has two hyphens in a row":                              "名称 %q 有两个相连的连字符",
-	"the name %q is not in lower case":                                  "名称 %q 不是小写",
-	"the name %q is not that of the directory, %q, which counts":        "名称 %q 与目录名 %q 不同，以目录名为准",
-	"the name has %d characters, more than %d":                          "名称有 %d 个字符，超过 %d",
-	"the name is empty":                                                 "名称为空",
-	"the standard does not know %s":                                     "标准中没有 %s",
-	"there is no description":                                           "缺少 description",
-	"there is no front matter between lines of ---":                     "没有用 --- 行括起的文件头",
-	"there is no name":                                                  "缺少 name",
-})
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

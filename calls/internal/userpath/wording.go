@@ -1,8 +1,14 @@
 package userpath
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	"expanding ~: %w": "展开 ~：%w",
-})
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

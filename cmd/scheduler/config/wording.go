@@ -1,55 +1,14 @@
 package config
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	_ "embed"
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	"--on: %q is not an address (use temporal://HOST:PORT, or local)":                                "--on：%q 不是地址（写法如 temporal://HOST:PORT，或 local）",
-	"name it with --on temporal://HOST:PORT, or the setting on":                                      "请用 --on temporal://HOST:PORT 或设置 on 指明",
-	"the run is carried out on Temporal, whose address is not known":                                 "该运行在 Temporal 上执行，但不知道其地址",
-	"%d is not between 1 and %d":                                                                     "%d 不在 1 到 %d 之间",
-	"this is not a URL (use https://host/path)":                                                      "这不是网址（写法如 https://host/path）",
-	"url and url_env are both given (leave one out)":                                                 "同时写了 url 和 url_env（请去掉其中一个）",
-	"url is missing (or url_env, the name of a variable that holds it)":                              "缺少 url（或 url_env：保存网址的变量名）",
-	"serve.notify: url_env: the environment variable %s is not set":                                  "serve.notify：url_env：没有设置环境变量 %s",
-	"serve.notify: url_env: the environment variable %s does not hold a URL (use https://host/path)": "serve.notify：url_env：环境变量 %s 的值不是网址（写法如 https://host/path）",
-	"no state is named (use %s)":                                                                     "没有写明状态（可用 %s）",
-	"unknown state %q%s (use %s)":                                                                    "未知的状态 %q%s（可用 %s）",
-	"%q is not a path (use /name)":                                                                   "%q 不是路径（写法如 /name）",
-	"%q is not an address (use temporal://HOST:PORT, or local)":                                      "%q 不是地址（写法如 temporal://HOST:PORT，或 local）",
-	"the heartbeat must be at least 5s: a run is free that long after its process died":              "心跳至少为 5s：进程死亡后，运行要过这么久才会释放",
-	"the environment variable %s is not set":                                                         "没有设置环境变量 %s",
-	"%q is not one of llm.providers with embeddings%s":                                               "%q 不是 llm.providers 中带向量的服务商%s",
-	"cert and key belong together: give both or neither":                                             "cert 和 key 必须成对：同时给出，或都不给",
-	"this is not the URL of a Postgres database (use postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters of the password as %%XX, or local)": "这不是 Postgres 数据库的 URL（写法如 postgres://USER:PASSWORD@HOST:PORT/DATABASE，密码中的特殊字符写作 %%XX；或写 local）",
-	"a mirror does not see what other machines save in the store (leave it out, and use scheduler memory export)":                                             "镜像看不到其他机器存入存储的内容（请去掉它，改用 scheduler memory export）",
-	"the environment variable %s does not hold %d hexadecimal digits (make a key with openssl rand -hex %d)":                                                  "环境变量 %s 不是 %d 位十六进制数字（可用 openssl rand -hex %d 生成密钥）",
-	"in the settings: %w": "设置中：%w",
-	"invalid size %q (use 256MiB, 1GiB or a number of bytes)": "大小 %q 无效（写法如 256MiB、1GiB 或字节数）",
-	"invalid size %q (use 8MiB)":                              "大小 %q 无效（写法如 8MiB）",
-	"merging the settings: %w":                                "合并设置：%w",
-	"no model given (name a model for embeddings)":            "没有给出模型（请指明生成向量的模型）",
-	"reading the default settings: %w":                        "读取默认设置：%w",
-	"reading the settings %s: %w":                             "读取设置 %s：%w",
-	"reading the settings: %w":                                "读取设置：%w",
-	"the duration must be more than 0":                        "时长必须大于 0",
-	"the environment variable %s: %s":                         "环境变量 %s：%s",
-	"the settings are printed by scheduler init --settings":   "scheduler init --settings 打印全部设置",
-	"the user %q is there twice":                              "用户 %q 出现了两次",
-	"unknown time zone %q (write a name of the IANA database, such as Asia/Shanghai, Europe/Berlin or UTC)": "未知的时区 %q（请写 IANA 数据库中的名称，如 Asia/Shanghai、Europe/Berlin 或 UTC）",
-	"unknown provider %q%s":                                                  "未知的服务商 %q%s",
-	"%q stands under lacks too (take one of them out)":                       "%q 同时写在 lacks 中（请去掉其中一个）",
-	"unknown ability %q%s":                                                   "未知的能力 %q%s",
-	"the provider %q is listed twice":                                        "服务商 %q 写了两次",
-	"the name %q has a comma, which separates names":                         "名称 %q 中有逗号，而逗号用于分隔名称",
-	"the name %q is taken by another provider":                               "名称 %q 已被另一个服务商使用",
-	"unknown setting %q":                                                     "未知的设置 %q",
-	"unknown type of provider %q":                                            "未知的服务商类型 %q",
-	"use one of %s":                                                          "可用的有 %s",
-	"make one with: openssl rand -hex 32":                                    "可用 openssl rand -hex 32 生成",
-	"reading temporal.tls: %w":                                               "读取 temporal.tls：%w",
-	"temporal.payload_key_env: the variable %s is not %d hexadecimal digits": "temporal.payload_key_env：变量 %s 不是 %d 位十六进制数字",
-	"temporal.tls.ca: %s has no certificate":                                 "temporal.tls.ca：%s 中没有证书",
+	"github.com/callnode/scheduler/llm/value/wording"
+)
 
-	"embeddings come from one provider, as vectors of two models cannot be compared (name one instead of %q)": "向量只能来自一个服务商，因为两个模型的向量不能相互比较（请指明一个，而不是 %q）",
-})
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

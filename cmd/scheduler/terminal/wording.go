@@ -1,68 +1,14 @@
 package terminal
 
 import (
+	_ "embed"
+
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// The messages by their English formats.
-var _ = wording.Add(wording.Catalog{
-	"interrupted": "已中断",
-	"left out":    "已略去",
-	"the run asks (Ctrl-D leaves it for later):": "运行在询问（按 Ctrl-D 留待以后）：",
-	"the run is cancelled":                       "运行已取消",
-	"the run reads the answer":                   "运行会读取这个回答",
-	"no answer":                                  "没有回答",
-	"  and %d more":                              "  另有 %d 个",
-	"%s failed: %s":                              "%s 失败：%s",
-	"%s failed; continuing: %s":                  "%s 失败，继续运行：%s",
-	"%s, of which %d failed":                     "%s，其中 %d 项失败",
-	"%s of step %s: %s":                          "%s（步骤 %s）：%s",
-	"%s skipped: %s":                             "%s 已跳过：%s",
-	"%s stopped":                                 "%s 已停止",
-	"%s to %s":                                   "%s 到 %s",
-	"%s: attempt %d failed: %s; trying again in %s": "%s：第 %d 次尝试失败：%s；%s 后重试",
-	"%s: branch %s":                              "%s：分支 %s",
-	"%s: warning: %s":                            "%s：警告：%s",
-	", %d tokens in, %d out":                     "，输入 %d 个 token，输出 %d 个",
-	", about %d tokens in, %d out":               "，输入约 %d 个 token，输出 %d 个",
-	", prompt of about %s":                       "，提示词约 %s",
-	"Enter leaves it out":                        "按回车略去",
-	"Left out":                                   "已略去",
-	"requests to %s: %d, tokens in: %d, out: %d": "对 %s 的请求：%d，输入 token：%d，输出：%d",
-	"; %d failed: %s":                            "；%d 次失败：%s",
-	"Prompt of step %s (%s): %s, %s":             "步骤 %s（%s）的提示词：%s，%s",
-	"%s was edited during the run: for what ran before, its lines are those of the file as it was.": "%s 在运行期间改过：对此前运行的部分，行号是改动前文件中的行号。",
-	"[0] to [%d] are the messages above": "[0] 到 [%d] 与上面的消息相同",
-	"about %s":                           "约 %s",
-	"as JSON: %s":                        "写成 JSON：%s",
-	"at least %s":                        "至少 %s",
-	"at most %s":                         "最多 %s",
-	"default %s":                         "默认值 %s",
-	"any":                                "任意",
-	"each %s":                            "每项 %s",
-	"error: %s":                          "错误：%s",
-	"exactly %s":                         "恰好 %s",
-	"from %s (%s)":                       "来自 %s（%s）",
-	"hint: %s":                           "提示：%s",
-	"no two the same":                    "各项不得相同",
-	"pattern %s":                         "模式 %s",
-	"step %s waits for:":                 "步骤 %s 在等待：",
-	"the flow needs (Ctrl-D to leave):":  "流程需要（按 Ctrl-D 退出）：",
-	"why: %s":                            "原因：%s",
-	"%d of %d":                           "%d / %d",
-	"Cache: about the first %s are as in the previous prompt (%s)":          "缓存：开头约 %s 与上一个提示词（%s）相同",
-	"first difference in message [%d], from %s; to be read again: about %s": "第一处不同在消息 [%d]，来自 %s；需要重新读取约 %s",
-	"step %s":                          "步骤 %s",
-	"step %s of run %s":                "步骤 %s（运行 %s）",
-	"the previous prompt is unchanged": "上一个提示词没有改动",
-	"warning: %s":                      "警告：%s",
-	"run %s on the queue %s":           "运行 %s（队列 %s）",
-	"more than %s":                     "大于 %s",
-	"less than %s":                     "小于 %s",
-	"a multiple of %s":                 "%s 的倍数",
-	"stdin has more than %d MiB":       "标准输入超过 %d MiB",
-	"give less, or a file":             "请减少内容，或给出文件",
-	"All that step %s asked cost %d tokens in, %d out.":                                                                                   "步骤 %s 的全部询问共输入 %d 个 token，输出 %d 个。",
-	"Tokens of messages and pieces are estimates, of texts and images alone; the whole prompt has about %d more for each message.":        "消息和片段的 token 数是估计值，只算文本和图片；整个提示词每条消息还要多约 %d 个。",
-	"Tokens of messages and pieces are estimates, of texts and images alone; those of the whole prompt are by the count of the provider.": "消息和片段的 token 数是估计值，只算文本和图片；整个提示词的 token 数由服务商统计。",
-})
+// messagesInChinese has the messages by their English formats.
+//
+//go:embed lang/zh.json
+var messagesInChinese string
+
+var _ = wording.AddFile(messagesInChinese)

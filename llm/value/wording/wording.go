@@ -4,6 +4,7 @@
 package wording
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -58,6 +59,8 @@ type Catalog map[string]string
 var (
 	// catalogs has the added catalogs. If a format is in several of them, its Chinese format is the same in all.
 	catalogs []Catalog
+	// files are catalogs as JSON. A test of the program reads each of them; one that is damaged leaves its messages in English.
+	files []string
 	// together is all catalogs in one, nil until a message is looked up.
 	together atomic.Pointer[Catalog]
 )
@@ -70,6 +73,14 @@ func Add(c Catalog) Catalog {
 	return c
 }
 
+// AddFile makes a catalog known that a package has as a file: lang/zh.json, an object of the Chinese formats by the English ones. It is
+// read when the first message is looked up. Packages call it as they call [Add].
+func AddFile(text string) struct{} {
+	files = append(files, text)
+	together.Store(nil)
+	return struct{}{}
+}
+
 // chinese returns all catalogs in one. It is put together when the first message is looked up,
 // which is after the start of the program.
 func chinese() Catalog {
@@ -79,6 +90,9 @@ func chinese() Catalog {
 	all := make(Catalog, 4096)
 	for _, c := range catalogs {
 		maps.Copy(all, c)
+	}
+	for _, text := range files {
+		_ = json.Unmarshal([]byte(text), &all)
 	}
 	together.Store(&all)
 	return all

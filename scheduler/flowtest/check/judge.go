@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-//go:embed lang
+//go:embed lang/en lang/zh
 var texts embed.FS
 
 // textsFolder is the folder of the judge's texts in the folder of the users' texts.
