@@ -38,7 +38,7 @@ var layers = map[string][]string{
 	"llm/value/yaml":    {"llm/value", "llm/value/jsonc", "llm/value/wording"},
 	// The packages built on the roots.
 	"llm/...": {"llm", "llm/endpoint", "llm/value/...", "*"},
-	// The template language: its packages, each of which knows only those before it.
+	// The template language: its packages, each of which only uses earlier ones.
 	"llm/prompt":                     {"llm/prompt/internal/...", "llm/value"},
 	"llm/prompt/internal/lettercase": {},
 	"llm/prompt/internal/strftime":   {},
@@ -138,7 +138,7 @@ var layers = map[string][]string{
 	"scheduler/server/notify":   {"scheduler/journal", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/value"},
 	"scheduler/server/triggers": {"scheduler/dispatch", "scheduler/flow", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/prompt", "llm/value"},
 	"scheduler/server/store":    {"scheduler/fleet", "calls", "calls/database", "calls/database/pgdb", "calls/database/sqlitefile", "llm/value"},
-	// A journal's backends stand below its contract, their conformance suite beside.
+	// A journal's backends are below its contract, their conformance suite beside.
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},
 	// These stores can be in a Postgres database.

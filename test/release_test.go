@@ -48,7 +48,8 @@ func TestFormula(t *testing.T) {
 // added matches the sources of ADD and COPY that are files of the project.
 var added = regexp.MustCompile(`(?m)^(?:ADD|COPY)(?: --chown=\S+)? ((?:bin|configs)/\S+) `)
 
-// TestImage: the image copies archives by the name that a release gives them, and its other files exist; Docker is told of all of them.
+// TestImage: the image copies archives by the name that a release gives them, and its other files exist; Docker
+// gets all of them.
 func TestImage(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(root, name))

@@ -303,15 +303,15 @@ func isLogged(call *ast.CallExpr) bool {
 // isCommand reports whether a folder has the commands, or their code for printing.
 func isCommand(dir string) bool { return dir == "cmd/scheduler" || dir == "cmd/scheduler/terminal" }
 
-// useEnglish notes a text that goes to a user as it is.
+// useEnglish notes a text that goes to a user unchanged.
 func (m *messages) useEnglish(dir string, e ast.Expr) {
 	if text, ok := m.text(dir, e); ok && hasWords(text) && printedAsIs[text] == "" {
 		m.untold = append(m.untold, m.files.Position(e.Pos()).String())
 	}
 }
 
-// useFormat notes the format of a call, which is the last text among the arguments that may be
-// one: a code may stand before it.
+// useFormat notes the format of a call, which is the last text among the arguments that may be one: a code may
+// precede it.
 func (m *messages) useFormat(dir string, call *ast.CallExpr, at []int) {
 	slices.Sort(at)
 	for _, i := range slices.Backward(at) {

@@ -28,15 +28,15 @@ type Options struct {
 	On string
 	// Log gets the outcome of runs that no caller waits for.
 	Log *slog.Logger
-	// Changed hears of every change of a run's state; nil is not told. It must not block.
+	// Changed is called for every change of a run's state; it may be nil. It must not block.
 	Changed func(run string)
-	// Observe hears of every event of the runs at work here, Ended of each session that is
-	// over, with or without a last event, before the next session of the run begins; nil is not told. They run on the
-	// goroutine of the session and must not block.
+	// Observe is called for every event of the runs at work here, Ended for each session that is over, with or
+	// without a last event, before the next session of the run begins; they may be nil. They run on the goroutine of
+	// the session and must not block.
 	Observe func(s *service.Session, e *journal.Event)
 	Ended   func(run string)
-	// EndedElsewhere hears of each run that came to its end, or to wait, on other machines, of those that this process gave them; nil is
-	// not told.
+	// EndedElsewhere is called for each run that this process gave other machines and that has ended, or begun to
+	// wait, there; it may be nil.
 	EndedElsewhere func(*journal.RunInfo, *journal.Event)
 }
 
@@ -57,8 +57,8 @@ type Dispatcher struct {
 	mu       sync.Mutex // guards the fields below
 	stopping bool
 	active   map[string]context.CancelCauseFunc // the runs at work here
-	known    map[string]chan struct{}           // those at work or in the queue here; closed once they are not
-	queued   map[string]func() bool             // takes one of those that have come into the queue here out of it
+	known    map[string]chan struct{}           // runs at work or in the queue here; closed once they are not
+	queued   map[string]func() bool             // takes a run out of the queue here
 	failures map[string]tries                   // of unheld runs that this process could not continue
 	// elsewhere are the runs that other machines carry out for this process, with the last event that was known when they were given.
 	elsewhere map[string]int64
@@ -125,8 +125,8 @@ func (d *Dispatcher) registerRun(id string) error {
 // endGrace is how long a run may be at work here after its last event.
 const endGrace = 5 * time.Second
 
-// registerEnded is [Dispatcher.registerRun] for a run that goes on. One whose last event is
-// in the journal already may be at work here for a moment longer, which it waits for.
+// registerEnded is [Dispatcher.registerRun] for a resumed run. One whose last event is in the journal already may
+// be at work here for a moment longer, which it waits for.
 func (d *Dispatcher) registerEnded(ctx context.Context, info *journal.RunInfo) error {
 	ctx, cancel := context.WithTimeout(ctx, endGrace)
 	defer cancel()
@@ -173,9 +173,8 @@ func (d *Dispatcher) dropRun(id, user string) {
 	d.slots.release(user)
 }
 
-// launchRun carries a run out in a goroutine, which releases the user's slot at its end. It
-// returns once the run has begun, or gone on with all of its answers, and that is durable, or with the error
-// that came instead.
+// launchRun carries a run out in a goroutine, which releases the user's slot at its end. It returns once the run
+// has begun, or continued with all of its answers, and that is durable, or with the error that came instead.
 func (d *Dispatcher) launchRun(id, user string, session *service.Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
 	d.mu.Lock()
 	isStopping := d.stopping
@@ -221,7 +220,7 @@ func (d *Dispatcher) carryOut(id string, session *service.Session, events iter.S
 			if hasBegun {
 				d.logEnd(id, err)
 			} else {
-				begun <- err // the caller tells of it; the run is as it was
+				begun <- err // the caller reports it; the run is unchanged
 			}
 			break
 		}
@@ -249,7 +248,7 @@ func (d *Dispatcher) carryOut(id string, session *service.Session, events iter.S
 	}
 }
 
-// clearFailures forgets how often a run could not be recovered: it has gone on.
+// clearFailures resets the count of failed recoveries of a run: it has continued.
 func (d *Dispatcher) clearFailures(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -290,7 +289,7 @@ type continuation struct {
 	isRecovery bool   // by the server itself: a lack of this machine is a *[service.MissingError], not an error of the run
 }
 
-// continueRun goes on with a registered run that has a slot.
+// continueRun continues a registered run that has a slot.
 func (d *Dispatcher) continueRun(ctx context.Context, p service.Principal, id, user string, with continuation) error {
 	session, _, err := d.service.ReopenSession(ctx, p, service.ResumeRequest{Run: id, Flow: with.Flow})
 	if with.isRecovery {
@@ -318,8 +317,8 @@ func (d *Dispatcher) IsStopping() bool {
 	return d.stopping
 }
 
-// Close takes no more runs, waits for those at work until ctx ends, and hands over the rest:
-// the next process goes on with them.
+// Close accepts no more runs, waits for those at work until ctx ends, and hands over the rest: the next process
+// continues them.
 func (d *Dispatcher) Close(ctx context.Context) {
 	d.mu.Lock()
 	d.stopping = true

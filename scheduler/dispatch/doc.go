@@ -1,6 +1,6 @@
-// Package dispatch carries runs out in the background of a server: it begins them as far as there is room, queues the others
-// durably, lets any number of readers follow them, and takes up the runs that other processes left. It knows no HTTP: a
-// [Dispatcher] stands on the use cases of a [service.Service].
+// Package dispatch carries runs out in the background of a server: it begins them while slots are free, queues the
+// others durably, lets any number of readers follow them, and continues the runs that other processes left. It
+// knows no HTTP: a [Dispatcher] is built on the use cases of a [service.Service].
 //
 // The files:
 //
@@ -19,12 +19,13 @@
 //     queues it again, here or in another process that shares the journal.
 //  3. Its turn comes when a run ends: the users take turns, each with the run that has waited longest. A run that is
 //     cancelled before leaves the queue.
-//  4. The dispatcher reads the flow that the journal has and goes on with the run, as if it were interrupted. A run that
-//     another process has taken meanwhile is left alone. If this process lacks something, such as a plugin, the run is left
-//     to other processes.
+//  4. The dispatcher reads the flow from the journal and continues the run, as if it had been interrupted. A run
+//     that another process has taken meanwhile is left alone. If this process lacks something, such as a plugin,
+//     the run is left to other processes.
 //  5. Each event is durable first, then shown to the readers.
 //  6. With the last event the run is not known here any more, its slot is free, and the next run is admitted. A run that
 //     waits for a person is over in this sense, too: an answer resumes it through [Dispatcher.Resume].
-//  7. If the process ends before, [Dispatcher.Close] hands the run over; after kill -9 the lease ends, and recovery of the
-//     next process goes on with it. A run that ends its processes again and again pauses, and fails after a day.
+//  7. If the process ends before, [Dispatcher.Close] hands the run over; after kill -9 the lease ends, and
+//     recovery of the next process continues it. A run that ends its processes again and again pauses, and fails
+//     after a day.
 package dispatch

@@ -45,7 +45,7 @@ type follower struct {
 	live    *liveRun
 	noticed <-chan struct{} // receives when another process may have written; nil if the journal has no notices
 	options FollowOptions
-	since   time.Time // how the run stood before is old
+	since   time.Time // earlier states of the run are outdated
 	goesOn  bool      // an event other than an answer has come
 	idle    time.Duration
 }
@@ -134,7 +134,7 @@ func (f *follower) readJournal(ctx context.Context, yield func([]*Frame, error) 
 	return true, len(batch) > 0 && !f.yieldBatch(batch, yield)
 }
 
-// isOver reports whether no event will come for the reader after those that info knows.
+// isOver reports whether no event will come for the reader after the ones that info has.
 func (f *follower) isOver(info *journal.RunInfo) bool {
 	if info.Holder != nil {
 		return false

@@ -152,7 +152,7 @@ func (n noticing) Subscribe(string) (noticed <-chan struct{}, stop func()) {
 }
 
 // If the journal sends notices of another process's events, readers have them at once, and not only when they
-// check from time to time. The clock of the bubble stands still between them.
+// check from time to time. The clock of the bubble does not advance between them.
 func TestFollowOnNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := noticing{journalmemory.New(time.Now), make(chan struct{}, 1)}
@@ -235,7 +235,7 @@ func TestCancelAsItsTurnComes(t *testing.T) {
 	}
 }
 
-// A run that is cancelled while its answers wait for a slot does not go on.
+// A run that is cancelled while its answers wait for a slot does not continue.
 func TestCancelBeforeItsSlot(t *testing.T) {
 	model := heldModel{make(chan struct{})}
 	j := journalmemory.New(time.Now)
@@ -326,8 +326,7 @@ func TestCancelledRunLeavesTheQueue(t *testing.T) {
 	}
 }
 
-// A run that waits can be answered as soon as it is seen to wait, and of two answers at once
-// one is taken.
+// A run that waits can be answered as soon as it is seen to wait, and one of two answers at once is accepted.
 func TestResumeAtOnce(t *testing.T) {
 	s, d := newDispatcher(t)
 	f := loadText(t, s, waitsForCity)

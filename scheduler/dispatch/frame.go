@@ -53,7 +53,7 @@ func (f *Frame) Brief() []byte {
 	return f.brief
 }
 
-// WithoutWorker returns the frame without the process that goes on with the run: users get no names of machines.
+// WithoutWorker returns the frame without the process that carries on the run: users get no names of machines.
 func (f *Frame) WithoutWorker() *Frame {
 	if f.Type != journal.FlowStarted && f.Type != journal.FlowResumed {
 		return f

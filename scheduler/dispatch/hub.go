@@ -81,8 +81,8 @@ func (r *liveRun) isOverfullLocked() bool {
 	return len(r.frames) > maxFrames || r.bytes > maxFrameBytes
 }
 
-// skipEvent leaves out an event that readers have to take from the journal. The frames before it
-// go with it, so that no gap is between those that are kept.
+// skipEvent leaves out an event that readers have to take from the journal. The frames before it are dropped too,
+// so that the kept ones have no gap.
 func (r *liveRun) skipEvent() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,8 +131,8 @@ func (r *liveRun) framesAfter(after int64) (batch []*Frame, behind bool, changed
 // pollInterval is how often a run of another process is looked at.
 const pollInterval = 250 * time.Millisecond
 
-// pollInfo returns the state of the run: as it was read after since, or else at most
-// pollInterval ago. Its readers share the read.
+// pollInfo returns the state of the run: as read after since, or else at most pollInterval ago. Its readers share
+// the read.
 func (r *liveRun) pollInfo(ctx context.Context, look func(context.Context) (*journal.RunInfo, error), since time.Time) (*journal.RunInfo, error) {
 	r.polling.Lock()
 	defer r.polling.Unlock()

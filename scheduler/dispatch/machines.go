@@ -18,8 +18,8 @@ const (
 	remoteCheckTimeout  = 5 * time.Second
 )
 
-// remoteState is whether the other machines take runs, as they were last asked. Its zero value is that they were not; it is safe for
-// concurrent use.
+// remoteState has the last answer of the other machines whether they accept runs. Its zero value means not asked
+// yet; it is safe for concurrent use.
 type remoteState struct {
 	asked chan struct{} // closed once they were
 
@@ -42,7 +42,7 @@ func (r *remoteState) setUntold(isUntold bool) {
 	r.isUntold = isUntold
 }
 
-// takeUntold reports whether the machines have to be told of runs now, and forgets it.
+// takeUntold reports whether the machines have to be notified of runs now, and resets that.
 func (r *remoteState) takeUntold() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,8 +53,8 @@ func (r *remoteState) takeUntold() bool {
 	return isUntold
 }
 
-// WatchRemote asks every few seconds whether the machines that carry the new runs out take some, until ctx ends, and logs when that
-// changes. Once they do, they are told of the runs that they may not have heard of.
+// WatchRemote asks every few seconds whether the machines that carry the new runs out accept some, until ctx ends,
+// and logs when that changes. Once they do, they are notified of the runs that they may not know.
 func (d *Dispatcher) WatchRemote(ctx context.Context) {
 	if d.options.On == "" {
 		return
@@ -120,15 +120,15 @@ func (d *Dispatcher) RemoteError(ctx context.Context) error {
 	return d.remote.err
 }
 
-// startAllQueued tells the other machines of the servers' runs that have not begun: those that were recorded while the machines could not be
-// reached do not begin by themselves.
+// startAllQueued notifies the other machines of the servers' runs that have not begun: runs recorded while the
+// machines could not be reached do not begin by themselves.
 func (d *Dispatcher) startAllQueued(ctx context.Context) error {
 	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}, Labels: map[string]string{journal.LabelRunsOn: d.options.On}}
 	for info, err := range d.service.Runs(ctx, service.Principal{}, filter) {
 		if err != nil {
 			return err
 		}
-		isChild := info.Labels[journal.LabelChildOf] != "" // the run around it tells of it
+		isChild := info.Labels[journal.LabelChildOf] != "" // the run around it reports it
 		if isChild || !info.Queued() || !service.IsServerRun(info) {
 			continue
 		}
@@ -146,14 +146,14 @@ func (d *Dispatcher) startAllQueued(ctx context.Context) error {
 // elsewhereInterval is how often runs are looked at that other machines carry out.
 const elsewhereInterval = time.Second
 
-// watchElsewhere notes that other machines go on with a run after an event.
+// watchElsewhere notes that other machines carry on a run after an event.
 func (d *Dispatcher) watchElsewhere(id string, seq int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.elsewhere[id] = seq
 }
 
-// FollowElsewhere tells of the ends of the runs that this process gave other machines, until ctx ends.
+// FollowElsewhere reports the ends of the runs that this process gave other machines, until ctx ends.
 func (d *Dispatcher) FollowElsewhere(ctx context.Context) {
 	ticker := time.NewTicker(elsewhereInterval)
 	defer ticker.Stop()
@@ -169,7 +169,7 @@ func (d *Dispatcher) FollowElsewhere(ctx context.Context) {
 	}
 }
 
-// lookElsewhere tells of the runs that are not running any more: one look at the journal finds those that are.
+// lookElsewhere reports the runs that are no longer running: one read of the journal finds the running ones.
 func (d *Dispatcher) lookElsewhere(ctx context.Context) error {
 	d.mu.Lock()
 	watched := maps.Clone(d.elsewhere)
@@ -198,8 +198,8 @@ func (d *Dispatcher) lookElsewhere(ctx context.Context) error {
 	return nil
 }
 
-// tellElsewhere tells of the end of a run after an event, and reports whether it is not to be watched any more. Of a run that was
-// resumed, and not taken up yet, the last event is an old one.
+// tellElsewhere reports the end of a run after an event, and returns whether to stop watching it. The last event
+// of a run that was resumed, but not continued yet, is an old one.
 func (d *Dispatcher) tellElsewhere(ctx context.Context, id string, seq int64) (isOver bool, err error) {
 	info, err := d.service.Run(ctx, service.Principal{}, id)
 	if calls.KindOf(err) == calls.NotFound {

@@ -37,7 +37,7 @@ func (d *Dispatcher) Recover(ctx context.Context) {
 	}
 }
 
-// recoverOnce queues the unheld runs that this process may go on with.
+// recoverOnce queues the unheld runs that this process may continue.
 func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning}}
 	var found []*journal.RunInfo
@@ -63,7 +63,7 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 			continue
 		}
 		t, err := d.triesOf(ctx, info)
-		if err != nil { // the others go on
+		if err != nil { // the others continue
 			d.options.Log.Warn("run left alone: its events cannot be read", "run", info.ID, "error", err)
 			continue
 		}
@@ -83,15 +83,15 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 // isPinned reports whether other machines carry a run out: workers of a Temporal server.
 func isPinned(info *journal.RunInfo) bool { return info.Labels[journal.LabelRunsOn] != "" }
 
-// watchPinned counts how often workers of other machines died at a run, so that the metrics and notifications of this server tell of a
-// run that is stuck there.
+// watchPinned counts how often workers of other machines died at a run, so that the metrics and notifications of
+// this server report a run that is stuck there.
 func (d *Dispatcher) watchPinned(ctx context.Context, info *journal.RunInfo) {
 	if _, err := d.triesOf(ctx, info); err != nil && ctx.Err() == nil {
 		d.options.Log.Warn("run left alone: its events cannot be read", "run", info.ID, "error", err)
 	}
 }
 
-// isRecoverable reports whether this server may go on with a run that no process holds.
+// isRecoverable reports whether this server may continue a run that no process holds.
 func (d *Dispatcher) isRecoverable(info *journal.RunInfo) bool {
 	return d.options.Recover == "all" || service.IsServerRun(info)
 }
@@ -122,8 +122,8 @@ func (d *Dispatcher) recoverRun(id, user string) {
 	}
 }
 
-// addFailure counts a failed try to recover a run, and reports whether the log is to tell of it. A run that this machine lacks something
-// for is told of once for each lack; the notifications tell of it as of a stuck run.
+// addFailure counts a failed try to recover a run, and reports whether to log it. A run for which this machine
+// lacks something is logged once for each lack; the notifications report it as a stuck run.
 func (d *Dispatcher) addFailure(id string, err error) (isUntold bool) {
 	d.mu.Lock()
 	t := d.failures[id]
@@ -188,7 +188,7 @@ func (d *Dispatcher) CountStuck() int {
 	return len(stuck)
 }
 
-// LeftRuns returns the runs that this process could not go on with, and why: other processes may.
+// LeftRuns returns the runs that this process could not continue, and why: other processes may.
 func (d *Dispatcher) LeftRuns() (all []fleet.Left) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -242,12 +242,13 @@ func (d *Dispatcher) countDeaths(ctx context.Context, info *journal.RunInfo) (tr
 	return t, nil
 }
 
-// giveUp fails a run that was taken up in vain for too long. Its journal, the log, metrics and notifications tell.
+// giveUp fails a run that could not be continued for too long. Its journal, the log, metrics and notifications
+// report it.
 func (d *Dispatcher) giveUp(ctx context.Context, info *journal.RunInfo, t tries) {
 	e, err := d.service.GiveUp(ctx, info, t.reason(d.options.GiveUpAfter))
 	var held *journal.HeldError
 	if errors.As(err, &held) {
-		return // another process goes on with it
+		return // another process continues it
 	}
 	if err != nil {
 		d.options.Log.Error("giving up a run", "run", info.ID, "error", err)

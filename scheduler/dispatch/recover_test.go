@@ -19,8 +19,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// countedJournal counts how often the events of each run are read. Of the runs that are
-// abandoned the last holder died; of those that are unheeded it had been asked to stop the run.
+// countedJournal counts how often the events of each run are read. The last holder of abandoned runs died; that of
+// unheeded ones had been asked to stop the run.
 type countedJournal struct {
 	journal.Journal
 	reads     map[string]int
@@ -150,8 +150,9 @@ func (l logLines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestRecoverGivesUp: a run that ends one process after the other is tried less and less often; when it is given up it has failed, and
-// its journal, the log, the metrics and the readers of changes tell. A user may resume it, which begins the count again.
+// TestRecoverGivesUp: a run that ends one process after the other is tried less and less often; when it is given
+// up it has failed, and its journal, the log, the metrics and the readers of changes show it. A user may resume
+// it, which begins the count again.
 func TestRecoverGivesUp(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	now := time.Now()
@@ -301,7 +302,7 @@ func TestRecoverForgets(t *testing.T) {
 	}
 }
 
-// A run whose process died before it could heed a request to cancel it does not go on.
+// A run whose process died before it could heed a request to cancel it does not continue.
 func TestRecoverCancelled(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	leaveRun(t, j, "left", journal.FlowStarted)
@@ -340,8 +341,8 @@ func TestCancelAtTheEnd(t *testing.T) {
 	}
 }
 
-// A run whose last event is in the journal can be resumed before this process has let go of
-// it; one that is running cannot.
+// A run whose last event is in the journal can be resumed before this process has released it; one that is running
+// cannot.
 func TestResumeAtTheEnd(t *testing.T) {
 	d, _ := newIdleDispatcher(t)
 	if err := d.registerRun("r"); err != nil {
@@ -513,8 +514,9 @@ func TestAnswersAreNotGoingOn(t *testing.T) {
 	}
 }
 
-// TestRecoverLeavesToOthers: a server that lacks something for a run looks at it again at each recovery, without pauses that grow, and
-// tells of that once. After a day without a server that has all of it the run has failed, and says why.
+// TestRecoverLeavesToOthers: a server that lacks something for a run looks at it again at each recovery, without
+// pauses that grow, and logs that once. After a day without a server that has all of it the run has failed, and
+// says why.
 func TestRecoverLeavesToOthers(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	loads := 0

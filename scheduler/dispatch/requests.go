@@ -66,10 +66,10 @@ func (d *Dispatcher) awaitSlot(ctx context.Context, user string, limit time.Dura
 	return d.slots.waitForSlot(ctx, user)
 }
 
-// Resume goes on with a run in the background. Answers are checked before anything runs:
-// when Resume returns nil, they are durable; with an error nothing has changed. A run that is
-// cancelled while it waits for a slot stays so, with [scheduler.ErrCancelledSince]. For a run of other machines that cannot be reached the
-// error is [service.ErrMachinesAway].
+// Resume continues a run in the background. Answers are checked before anything runs: when Resume returns nil,
+// they are durable; with an error nothing has changed. A run that is cancelled while it waits for a slot stays so,
+// with [scheduler.ErrCancelledSince]. For a run of other machines that cannot be reached the error is
+// [service.ErrMachinesAway].
 func (d *Dispatcher) Resume(ctx context.Context, p service.Principal, id string, with service.ResumeWith) error {
 	info, err := d.service.Run(ctx, p, id)
 	if err != nil {
@@ -121,8 +121,8 @@ func (d *Dispatcher) hideRemote(id string, err error) error {
 	return service.ErrMachinesAway
 }
 
-// StartQueued tells the other machines of a run that is theirs and has not begun: the request that has
-// recorded it may not have come so far. One that they know of stays as it is.
+// StartQueued notifies the other machines of a run that is theirs and has not begun: the request that has recorded
+// it may not have reached that. A run that they already have is unchanged.
 func (d *Dispatcher) StartQueued(ctx context.Context, p service.Principal, info *journal.RunInfo) error {
 	isTheirs := info.Labels[journal.LabelRunsOn] != ""
 	if !isTheirs || !info.Queued() {
@@ -183,7 +183,7 @@ func (d *Dispatcher) startElsewhere(ctx context.Context, p service.Principal, r 
 	return notes, d.hideRemote(r.ID, &service.RemoteError{Err: err})
 }
 
-// recordUntold records a run of other machines that cannot be reached: they are told of it once they are back.
+// recordUntold records a run of other machines that cannot be reached: they are notified once they are back.
 func (d *Dispatcher) recordUntold(ctx context.Context, p service.Principal, r service.StartRequest) ([]service.Note, error) {
 	_, notes, err := d.service.Enqueue(ctx, p, r)
 	if err != nil {
@@ -195,8 +195,8 @@ func (d *Dispatcher) recordUntold(ctx context.Context, p service.Principal, r se
 	return notes, nil
 }
 
-// resumeElsewhere goes on with a run that other machines carry out. As with a run of this process, who follows it
-// next is to find that it goes on: it waits for that as long as for a slot.
+// resumeElsewhere continues a run that other machines carry out. As with a run of this process, the next reader
+// should find that it continues: it waits for that as long as for a slot.
 func (d *Dispatcher) resumeElsewhere(ctx context.Context, p service.Principal, info *journal.RunInfo, with service.ResumeWith) error {
 	if away := d.remote.lastError(); away != nil {
 		return &service.RemoteError{Err: away}
@@ -216,10 +216,10 @@ func (d *Dispatcher) resumeElsewhere(ctx context.Context, p service.Principal, i
 	return err
 }
 
-// startedInterval is how often a run is looked at that other machines were told of.
+// startedInterval is how often a run that other machines were notified of is checked.
 const startedInterval = 50 * time.Millisecond
 
-// awaitGoingOn waits until a run that other machines were told of has gone on, at most so long.
+// awaitGoingOn waits until a run that other machines were notified of has continued, at most so long.
 func (d *Dispatcher) awaitGoingOn(ctx context.Context, before *journal.RunInfo, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -236,8 +236,8 @@ func (d *Dispatcher) awaitGoingOn(ctx context.Context, before *journal.RunInfo, 
 	}
 }
 
-// hasGoneOn reports whether a run has gone on since it was looked at. Answers alone do not count, nor that a run that
-// waited has a holder: it may be one that records answers.
+// hasGoneOn reports whether a run has continued since it was read. Answers alone do not count, nor does a holder
+// of a waiting run: it may only record answers.
 func (d *Dispatcher) hasGoneOn(ctx context.Context, before *journal.RunInfo) (bool, error) {
 	now, err := d.service.Run(ctx, service.Principal{}, before.ID)
 	if err != nil || now.LastSeq == before.LastSeq {
@@ -250,8 +250,8 @@ func (d *Dispatcher) hasGoneOn(ctx context.Context, before *journal.RunInfo) (bo
 	return false, nil
 }
 
-// missedMessages counts the messages in a row that a step did not take since an event of its run. The journal has only those that a
-// model reads.
+// missedMessages counts the messages in a row that a step did not accept since an event of its run. The journal
+// only has messages that a model reads.
 type missedMessages struct {
 	seq int64
 	n   int

@@ -40,7 +40,7 @@ type runSlots struct {
 	turns   []string // the users with requests, the next first
 	waiting map[string][]*slotRequest
 	pending int // the requests
-	queued  int // those in the queue that Limits.Queued bounds, with those that are reserved
+	queued  int // runs in the queue that Limits.Queued limits, including reserved places
 }
 
 // slotRequest waits for a slot. admitted is called once it has one, with the lock of [runSlots]

@@ -66,9 +66,9 @@ func (t *tries) reason(after time.Duration) service.Reason {
 	}
 }
 
-// VainTries tells how often a run was taken over from processes that died without a step that finished.
+// VainTries counts how often a run was taken over from dead processes without a finished step.
 type VainTries struct {
-	// N is 0 if the run may go on at once.
+	// N is 0 if the run may continue at once.
 	N int
 	// Next is when it may be taken up again; a time that has passed is now.
 	Next time.Time

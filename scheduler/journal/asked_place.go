@@ -13,7 +13,7 @@ type AskedPlace struct {
 	Pointer string
 	// Schema is the value's schema, references resolved.
 	Schema value.Value
-	// Either are places inside of which one is enough: /email or /phone, of an object that requires one of them.
+	// Either has places inside, one of which is enough: /email or /phone, of an object that requires one of them.
 	Either []AskedPlace
 }
 
@@ -21,8 +21,8 @@ type AskedPlace struct {
 const maxNested = 6
 
 // AskedPlace returns the place that people are asked for first. Of an object that names its members it is the first
-// member that is required: for /address that is /address/street. Of a union it is the member that tells the
-// branches apart, /shape/kind, else the whole with a missing member of each branch as [AskedPlace.Either].
+// member that is required: for /address that is /address/street. Of a union it is the member that distinguishes
+// the branches, /shape/kind, else the whole with a missing member of each branch as [AskedPlace.Either].
 func (w WaitingFor) AskedPlace() AskedPlace {
 	pointers := w.Pointers()
 	if len(pointers) == 0 {

@@ -38,7 +38,7 @@ func (w WaitingFor) branchesOf(union value.Value) (branches []value.Value) {
 	return nil
 }
 
-// KindPlace returns the place that tells the branches of the union at a pointer apart: /shape/kind for /shape.
+// KindPlace returns the place that distinguishes the branches of the union at a pointer: /shape/kind for /shape.
 func (w WaitingFor) KindPlace(pointer string) (place AskedPlace, ok bool) {
 	union := w.Place(pointer)
 	name, member, ok := w.discriminator(union.Schema)
@@ -101,8 +101,8 @@ func (w WaitingFor) fixedMember(branch value.Value, name string) (only value.Val
 	return value.Value{}, false
 }
 
-// eitherOf returns the first required member of each branch of a union that a person has to tell, each once: not a
-// const. It returns nil if a branch has no such member, or if one member tells the branches apart.
+// eitherOf returns the first required member of each branch of a union that a person has to give, each once: not a
+// const. It returns nil if a branch has no such member, or if one member distinguishes the branches.
 func (w WaitingFor) eitherOf(of AskedPlace) (either []AskedPlace) {
 	if _, _, ok := w.discriminator(of.Schema); ok {
 		return nil
@@ -130,8 +130,8 @@ func (w WaitingFor) eitherOf(of AskedPlace) (either []AskedPlace) {
 	return either
 }
 
-// memberSchema returns the schema of a member of an object, references resolved. The member that tells the
-// branches of a union apart has all its values.
+// memberSchema returns the schema of a member of an object, references resolved. The member that distinguishes the
+// branches of a union has all its values.
 func (w WaitingFor) memberSchema(object value.Value, name string) value.Value {
 	if decides, member, ok := w.discriminator(object); ok && decides == name {
 		return member

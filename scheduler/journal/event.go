@@ -62,7 +62,7 @@ type Data struct {
 	Conversation *value.Value `json:"conversation,omitempty"`
 	// Interrupted: flow.resumed of a run whose process died while it was at it.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Worker: flow.started and flow.resumed in a server or a worker, which process goes on with the run.
+	// Worker: flow.started and flow.resumed in a server or a worker, the process that carries on the run.
 	Worker *Process `json:"worker,omitempty"`
 	// Call: step.started.
 	Call string `json:"call,omitempty"`
@@ -76,8 +76,8 @@ type Data struct {
 	// Names: step.input, the values of the names that the parameters mention and nothing
 	// else has on record: vars, run.
 	Names *value.Value `json:"names,omitempty"`
-	// Spans: step.input, where the texts of the rendered parameters (or of the list of for_each) come from; step.finished, those of the
-	// output that a flow or a template rendered; flow.finished, those of the outputs.
+	// Spans: step.input, the origins of the texts of the rendered parameters (or of the list of for_each);
+	// step.finished, of the output that a flow or a template rendered; flow.finished, of the outputs.
 	Spans span.Record `json:"spans,omitempty"`
 	// Text: step.delta, the next piece of the step's text; it starts over with step.started and step.retrying.
 	// step.warning, a message for the user. flow.failed, the reply that on_error of the flow made. step.child, the
@@ -93,8 +93,7 @@ type Data struct {
 	DelayMS int64 `json:"delay_ms,omitempty"`
 	// Reason: step.skipped.
 	Reason string `json:"reason,omitempty"`
-	// Error: step.failed, step.retrying, flow.failed, and step.finished of a step
-	// that goes on after its error.
+	// Error: step.failed, step.retrying, flow.failed, and step.finished of a step that continues after its error.
 	Error *ErrorInfo `json:"error,omitempty"`
 	// Output: step.finished; Outputs: flow.finished. Usage and DurationMS: the end
 	// of a step or of the flow, however it ended; Usage of a step only where it
@@ -142,10 +141,10 @@ type ChildInfo struct {
 
 // ModelUse is a step's use of models in one process, including the parts that it ran inside itself.
 type ModelUse struct {
-	// Provider and Model name the last provider and model asked; "" where unknown.
+	// Provider and Model name the last provider and model asked; "" if unknown.
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
-	// Requests are all that were sent, those that failed as well.
+	// Requests counts all sent requests, including failed ones.
 	Requests int `json:"requests"`
 	// Estimated counts the requests whose tokens the provider did not report.
 	Estimated int `json:"estimated,omitempty"`
@@ -196,7 +195,7 @@ type ErrorInfo struct {
 	Kind    calls.Kind `json:"kind"`
 	Message string     `json:"message"`
 	Hint    string     `json:"hint,omitempty"`
-	// Position is file:line:col of the failing place in the flow; "" where unknown.
+	// Position is file:line:col of the failing place in the flow; "" if unknown.
 	Position string `json:"position,omitempty"`
 	// Step is the step that failed, in flow.failed.
 	Step string `json:"step,omitempty"`

@@ -27,8 +27,8 @@ func (p *Prune) Pick(all []*RunInfo) []string {
 	return ids
 }
 
-// Matches reports whether a run may be deleted, and is one of those to delete. Pick, which sees all runs, applies
-// Keep and spares runs that others need.
+// Matches reports whether a run may be deleted, and is to be deleted. Pick, which sees all runs, applies Keep and
+// spares runs that others need.
 func (p *Prune) Matches(run *RunInfo) bool {
 	states := p.States
 	if len(states) == 0 {
@@ -51,8 +51,8 @@ func (p *Prune) Matches(run *RunInfo) bool {
 	return isOld && slices.Contains(states, run.State)
 }
 
-// Matches reports whether a run is one of those wanted. After, DownTo and Limit are left to the
-// journal, which knows their order.
+// Matches reports whether a run is wanted. After, DownTo and Limit are left to the journal, which knows their
+// order.
 func (f *RunFilter) Matches(run *RunInfo) bool {
 	if len(f.States) > 0 && !slices.Contains(f.States, run.State) {
 		return false

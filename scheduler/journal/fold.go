@@ -121,7 +121,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 			}
 			st.waited = st.State == StepStatusWaiting
 		}
-		// The reasons are those that were given, in the language of the run.
+		// The reasons are recorded in the language of the run.
 		for i := range s.Waiting {
 			for _, told := range data.Waiting {
 				if told.Step == s.Waiting[i].Step {
@@ -275,8 +275,8 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 	}
 }
 
-// addNewAnswers adds answers that the step has not seen yet, without those that a secret was
-// taken out of: they have to be given again.
+// addNewAnswers adds answers that the step has not seen yet, without answers from which a secret was removed: they
+// have to be given again.
 func (st *StepState) addNewAnswers(answers value.Value, masked []string) {
 	known := answers.Map().Clone()
 	for pointer := range answers.Map().All() {
@@ -291,8 +291,8 @@ func (st *StepState) addNewAnswers(answers value.Value, masked []string) {
 	}
 }
 
-// IsUnread reports whether the message of the user had none of the values that the step waited for: it
-// still waits for them all, but for those that were answered before the message.
+// IsUnread reports whether the message of the user had none of the values that the step waited for: it still waits
+// for them all, except values that were answered before the message.
 func (st *StepState) IsUnread(remaining value.Value) bool {
 	before, now := WaitingFor{RemainingSchema: st.Remaining}.Without(st.Answers), WaitingFor{RemainingSchema: remaining}
 	asked, asks := before.AskedPlace(), now.AskedPlace()

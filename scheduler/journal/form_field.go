@@ -15,8 +15,8 @@ type FormField struct {
 }
 
 // FormFields returns the fields of a form for all that the step waits for. An object that names its members has a field for each
-// of them: /address has /address/street and /address/town. A union has one for the member that tells its branches apart; the other
-// members are asked for when that is known.
+// of them: /address has /address/street and /address/town. A union has one for the member that distinguishes its
+// branches; the other members are asked for when that is known.
 func (w WaitingFor) FormFields() []FormField {
 	properties, _ := w.RemainingSchema.Get("properties")
 	required, _ := w.RemainingSchema.Get("required")

@@ -47,9 +47,8 @@ type RunLog interface {
 	Hold
 }
 
-// EventWriter adds to a run that is held. It is a role of a [RunLog], and as safe for concurrent
-// use. Once a write has failed, it refuses every further one with the same error; reopen the run
-// to go on.
+// EventWriter adds to a run that is held. It is a role of a [RunLog], and as safe for concurrent use. Once a write
+// has failed, it refuses every further one with the same error; reopen the run to continue.
 type EventWriter interface {
 	// Append adds events to the run, in order. They are durable when it returns; in mode [Async] it does not wait for
 	// that, and an error shows at a later call. Their Seq must continue after the last one, and Run be the id of this
@@ -88,9 +87,9 @@ type RunReader interface {
 	EventReader
 }
 
-// RunFinder tells how runs stand. It is a role of a [RunReader].
+// RunFinder returns the states of runs. It is a role of a [RunReader].
 type RunFinder interface {
-	// Run returns how a run stands. The error is of kind NotFound for an unknown id.
+	// Run returns the state of a run. The error is of kind NotFound for an unknown id.
 	Run(ctx context.Context, id string) (*RunInfo, error)
 	// Header returns the run's header.
 	Header(ctx context.Context, id string) (*RunHeader, error)
@@ -103,9 +102,8 @@ type RunFinder interface {
 type EventReader interface {
 	// Events returns the events of a run with a Seq of at least from, in order.
 	Events(ctx context.Context, id string, from int64) iter.Seq2[*Event, error]
-	// Follow yields the events of a run with a Seq greater than after, those that are
-	// there and then those to come, until the run is over or waits and no process holds
-	// it. It returns the error of ctx when that ends before.
+	// Follow yields the events of a run with a Seq greater than after, existing ones and then future ones, until the
+	// run is over or waits and no process holds it. It returns ctx's error if that ends before.
 	Follow(ctx context.Context, id string, after int64) iter.Seq2[*Event, error]
 	// Subscribe returns a channel that receives when a run may have events which were written after Subscribe, by any
 	// process, and a function that ends the subscription. Notice may be lost, so also check from time to time. The
@@ -141,11 +139,10 @@ const (
 	Async Durability = "async"
 )
 
-// FlowText is a flow as it is written: all that a later process needs to load it,
-// whatever has become of its files.
+// FlowText is the source of a flow: all that a later process needs to load it, even if its files have changed.
 type FlowText struct {
 	Source []byte
-	// Files are those that the flow names, by their paths: Flow.Files of the package flow.
+	// Files has the files that the flow names, by path: Flow.Files of the package flow.
 	Files map[string][]byte
 	// File is the path of the flow file that an edited text is from; "" is [RunHeader] File.
 	File string
@@ -201,8 +198,8 @@ const (
 	LabelChildOf = "child_of"
 )
 
-// RunInfo is how a run stands. Its JSON is a line of `runs list`.
-// A journal makes one for each caller, to whom it belongs.
+// RunInfo is the state of a run. Its JSON is a line of `runs list`. A journal makes one for each caller, to whom
+// it belongs.
 type RunInfo struct {
 	ID        string    `json:"run"`
 	Flow      string    `json:"flow"`
@@ -302,14 +299,14 @@ var ErrCancelRequested error = calls.Errorf(calls.Canceled, "the run was cancell
 // not help.
 var ErrSecretLost = wording.Errorf("a secret stood in what was known, and the journal does not keep secrets")
 
-// RunFilter picks runs of a journal: those that fit every field which is set. The caller makes
-// it; a journal only reads it.
+// RunFilter picks runs of a journal: the runs that fit every field that is set. The caller makes it; a journal
+// only reads it.
 type RunFilter struct {
-	// States are those wanted; none means all.
+	// States are the wanted states; none means all.
 	States []RunStatus
 	// Flow is the name of the flow.
 	Flow string
-	// Labels are those that a run must have, with these values.
+	// Labels are labels that a run must have, with these values.
 	Labels map[string]string
 	// Since and Before bound when the run began, by its own clock: at Since or later, and
 	// before Before.
@@ -322,17 +319,16 @@ type RunFilter struct {
 	Limit int
 }
 
-// Prune picks the runs to delete: those that fit every field which is set. Runs
-// that a process holds are never deleted, and without Force those stay that a run which may go on
-// waits for.
+// Prune picks the runs to delete: the runs that fit every field that is set. Runs that a process holds are never
+// deleted, and without Force the runs that an unfinished run waits for stay.
 type Prune struct {
 	// Runs are ids; none means all runs.
 	Runs []string
 	// Before: the run was not written to since, see [RunInfo] TouchedAt.
 	Before time.Time
-	// States are those to delete; none means finished, failed and cancelled.
+	// States are the states to delete; none means finished, failed and cancelled.
 	States []RunStatus
-	// Labels are those that a run must have, with these values.
+	// Labels are labels that a run must have, with these values.
 	Labels map[string]string
 	// Keep is how many of the runs that fit stay, the newest ones.
 	Keep int

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/span"
 )
 
-// RunStatus is how a run stands.
+// RunStatus is the state of a run.
 type RunStatus string
 
 // The states of a run. A run whose process died is still running.
@@ -23,8 +23,8 @@ const (
 	RunFinished  RunStatus = "finished"
 )
 
-// After returns the state once the event happened. Any event of a run that had stopped
-// says that it goes on again; answers alone do not.
+// After returns the state once the event happened. Any event of a run that had stopped means that it continues;
+// answers alone do not.
 func (s RunStatus) After(t EventType) RunStatus {
 	switch t { //nolint:exhaustive // all others are of a run that runs
 	case FlowWaiting:
@@ -41,14 +41,14 @@ func (s RunStatus) After(t EventType) RunStatus {
 	return RunRunning
 }
 
-// IsOver reports whether a run of this state does not go on by itself, and waits for nothing.
+// IsOver reports whether a run of this state does not continue by itself, and waits for nothing.
 func (s RunStatus) IsOver() bool { return s == RunFinished || s == RunFailed || s == RunCancelled }
 
 // StopsRun reports whether the run stops with the event: it is over, or waits for values. Its holder releases it
 // then.
 func (e *Event) StopsRun() bool { return e.Step == "" && RunRunning.After(e.Type) != RunRunning }
 
-// StepStatus is how a step stands.
+// StepStatus is the state of a step.
 type StepStatus string
 
 // The states of a step. In StepStatusWaiting it waits for parameters.
@@ -71,8 +71,7 @@ const NameOfSeed = "random_seed"
 // events are added.
 type RunState struct {
 	State RunStatus `json:"state"`
-	// Steps are in the order in which they came up; those that did not are missing
-	// until [RunState.Complete].
+	// Steps are in the order in which they began; steps that have not begun are missing until [RunState.Complete].
 	Steps   []*StepState `json:"steps"`
 	Waiting []WaitingFor `json:"waiting"`
 	// Inputs has the inputs from flow.started, with secrets masked.
@@ -93,7 +92,7 @@ type RunState struct {
 	// MaskedOutputs are the places in Outputs that secrets were taken out of, in a run that another
 	// one waits for.
 	MaskedOutputs []string `json:"-"`
-	// OutputSpans tell where the texts in Outputs come from.
+	// OutputSpans are the origins of the texts in Outputs.
 	OutputSpans span.Record `json:"-"`
 	// Resumed is how often the run was resumed.
 	Resumed int `json:"-"`
@@ -143,8 +142,8 @@ type StepState struct {
 	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`
 	Output value.Value `json:"-"`
-	// Spans tell where the texts of Params come from that templates and expressions gave, or those of the list of a for_each step in Input;
-	// OutputSpans those of Output, of a flow or a template. nil: nothing is recorded.
+	// Spans are the origins of the texts in Params that templates and expressions gave, or in the list of a for_each
+	// step in Input; OutputSpans of the texts in Output, for a flow or a template. nil: nothing is recorded.
 	Spans, OutputSpans span.Record `json:"-"`
 	// Names are the values of vars and run, as far as the parameters mention them, and [NameOfSeed]'s value if a
 	// template of theirs chose at random.
@@ -188,8 +187,8 @@ type StepState struct {
 	inside llm.Usage
 }
 
-// FailedItems returns how many items of a for_each step have failed, those that on_error: continue
-// went on after among them.
+// FailedItems returns how many items of a for_each step have failed, including items after which on_error:
+// continue continued.
 func (st *StepState) FailedItems() int {
 	failed := 0
 	for _, item := range st.Items {
@@ -252,7 +251,7 @@ func (s *RunState) ItemInputs(whole *StepState) value.Value {
 	return value.OfList(inputs...)
 }
 
-// MaskedBelow returns the masked places of an output that stands at a pointer.
+// MaskedBelow returns the masked places of an output at a pointer.
 func (st *StepState) MaskedBelow(pointer string) []string {
 	var below []string
 	for _, p := range st.MaskedOutput {
@@ -261,8 +260,8 @@ func (st *StepState) MaskedBelow(pointer string) []string {
 	return below
 }
 
-// WarningInfo is a warning of a step, rebuilt from its event. It is part of a [RunState]. That
-// a step failed and on_error: continue went on is a warning too, with [CodeFailed].
+// WarningInfo is a warning of a step, rebuilt from its event. It is part of a [RunState]. A failed step with
+// on_error: continue is a warning too, with [CodeFailed].
 type WarningInfo struct {
 	// Step is the step's id as in [StepState].
 	Step   string `json:"step"`

@@ -5,12 +5,13 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Change is the part of a [RunState] that events have changed, as it is after them. A reader that lays each Change over those before has the
-// run as [RunState] has it, without a fold of its own. [RunState.TakeChange] makes it; it shares its values with the state.
+// Change is the part of a [RunState] that events have changed, with the values after them. A reader that applies
+// each Change to the earlier ones has the same run as [RunState], without a fold of its own. [RunState.TakeChange]
+// makes it; it shares its values with the state.
 type Change struct {
 	State RunStatus `json:"state"`
-	// Steps are the steps and items that have changed, each whole but for its items, which are steps of their own here: the item 3 of
-	// the step a is "a[3]". New ones are in the order in which they came up.
+	// Steps are the steps and items that have changed, each whole except its items, which are steps of their own
+	// here: the item 3 of the step a is "a[3]". New ones are in the order in which they began.
 	Steps []StepState `json:"steps,omitempty"`
 	// Waiting, Warnings and Usage are nil if unchanged; an empty list is one that has become empty.
 	Waiting  []WaitingFor  `json:"waiting,omitzero"`

@@ -17,8 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// eventsOf reads events in a short form: TYPE STEP DATA, of which STEP may be -,
-// and STEP[3] is an item.
+// eventsOf reads events in a short form: TYPE STEP DATA, in which STEP may be -, and STEP[3] is an item.
 func eventsOf(t *testing.T, text string) iter.Seq2[*journal.Event, error] {
 	t.Helper()
 	return func(yield func(*journal.Event, error) bool) {

@@ -2,7 +2,7 @@ package journal
 
 import "slices"
 
-// CodeFailed is the code of the warning that a step has failed and on_error: continue goes on.
+// CodeFailed is the code of the warning that a step has failed and on_error: continue applies.
 const CodeFailed = "failed"
 
 // addWarning keeps the warnings of a step until it begins again.
@@ -19,7 +19,7 @@ func (s *RunState) addWarning(step string, ev *Event) {
 }
 
 // WarningEvents returns the warnings of a run, in the order of its events: one [StepWarning] for each of [RunState.Warnings].
-// Of a step that has failed and that the run went on after, it is made of the event that tells its end, with its error.
+// For a failed step after which the run continued, it is made from the event of its end, with its error.
 func WarningEvents(events []*Event) (warnings []*Event) {
 	for _, ev := range events {
 		if w := warningOf(ev); w != nil {

@@ -57,8 +57,8 @@ func (s Summary) After(ev *Event) Summary {
 	return s
 }
 
-// afterStep takes an event of a step of the flow itself. Steps inside another one are left out: that one tells their
-// usage with its own.
+// afterStep takes an event of a step of the flow itself. Steps inside another one are left out: its usage includes
+// theirs.
 func (s Summary) afterStep(ev *Event, data *Data) Summary {
 	if ev.Index != nil || strings.Contains(ev.Step, "/") {
 		return s

@@ -17,8 +17,8 @@ type WaitingFor struct {
 	// Reasons says why the values are unknown, if something went wrong: a model that failed, an answer that did not
 	// fit.
 	Reasons []string `json:"reasons,omitempty"`
-	// Why has, for each place that a value is wanted for, why there is none, in the order of the
-	// places. Runs that were recorded before it was known have none.
+	// Why has, for each place without a value, the reason, in the order of the places. Runs that were recorded before
+	// it was known have none.
 	Why []MissingValue `json:"why,omitempty"`
 	// Unread is set if the user has just answered with a message that has none of the values.
 	Unread bool `json:"unread,omitempty"`
@@ -33,8 +33,7 @@ type WaitingFor struct {
 	Question string `json:"question,omitempty"`
 	// Item is the item of the for_each that the step is for; of several around each other, the innermost. Only [Fold] knows it.
 	Item AskedItem `json:"-"`
-	// Whole is the schema of all that the step may be told, optional fields as well.
-	// Only [Fold] knows it.
+	// Whole is the schema of all that may be given to the step, including optional fields. Only [Fold] knows it.
 	Whole value.Value `json:"-"`
 }
 

@@ -31,7 +31,7 @@ type Caller struct {
 
 // CallRequest is one use of a call. Its caller makes it; it is only read.
 type CallRequest struct {
-	// With are the parameters, taken as they are: nothing in them is a template.
+	// With are the parameters, used unchanged: nothing in them is a template.
 	With value.Value
 	Vars RequestVars
 	// LLM is the model; nil is the settings' model.
@@ -247,7 +247,8 @@ func (v *RequestVars) callVars(language string) *calls.Vars {
 	}
 }
 
-// TimeOf returns a time as a user tells it, whose days today and yesterday are. A time with an offset keeps it.
+// TimeOf returns a time in the user's zone, which defines the days today and yesterday. A time with an offset
+// keeps it.
 func (s *Service) TimeOf(user string, t time.Time) time.Time {
 	if s.parts.UserZone == nil {
 		return t

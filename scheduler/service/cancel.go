@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Cancel cancels a run, and returns how it stands then: one that a process is at is stopped
-// by that process a little later. A run that is over is an error of kind Invalid.
+// Cancel cancels a run, and returns its state then: if a process carries it out, that process stops it a little
+// later. A run that is over is an error of kind Invalid.
 func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.RunInfo, error) {
 	j, info, err := s.visibleRun(ctx, p, id)
 	if err != nil {
@@ -25,8 +25,8 @@ func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.
 	return s.cancelParts(ctx, p, j, info, info)
 }
 
-// CancelInJournal cancels a run whose carrier asks for it, which therefore is not told, and returns how
-// the run stands then. One that is over stays as it is.
+// CancelInJournal cancels a run whose carrier asks for it, which therefore is not notified, and returns the run's
+// state then. A run that is over stays unchanged.
 func (s *Service) CancelInJournal(ctx context.Context, id string) (*journal.RunInfo, error) {
 	j, info, err := s.visibleRun(ctx, Principal{}, id)
 	if err != nil {

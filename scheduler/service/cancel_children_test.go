@@ -60,8 +60,7 @@ func TestCancelChildrenUntold(t *testing.T) {
 	}
 }
 
-// A child run that is on record, and that no machine was told of yet, is cancelled with the run
-// around it.
+// A child run that is on record, and that no machine knows yet, is cancelled with the run around it.
 func TestCancelUnopenedChild(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
 	m.heldUp = 2 // by the step; the first time is for the run itself
@@ -130,8 +129,8 @@ func TestIsOrphan(t *testing.T) {
 	}
 }
 
-// TestResumeOfPart: a run that another one goes on with is not resumed alone, and the error names the run to resume, also for a part of a
-// part.
+// TestResumeOfPart: a run that belongs to another one is not resumed alone, and the error names the run to resume,
+// also for a part of a part.
 func TestResumeOfPart(t *testing.T) {
 	j := journalmemory.New(time.Now)
 	s := service.New(service.Parts{

@@ -33,7 +33,7 @@ const cancelTimeout = 4 * time.Second
 // startPoll is how often is looked whether a child run has begun that is to be cancelled.
 const startPoll = 20 * time.Millisecond
 
-// RunChild begins the child run or goes on with it.
+// RunChild begins the child run or continues it.
 func (c *childRuns) RunChild(ctx context.Context, child *scheduler.ChildRun) (*scheduler.ChildEnd, error) {
 	if err := c.cancelFormer(ctx, child); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (c *childRuns) enqueueChild(ctx context.Context, child *scheduler.ChildRun)
 	return err
 }
 
-// followChild lets the child run go on until it ends or waits.
+// followChild continues the child run until it ends or waits.
 func (c *childRuns) followChild(ctx context.Context, session *Session, child *scheduler.ChildRun) error {
 	var last error
 	for _, err := range session.Continue(ctx, scheduler.Resumption{Answers: freshAnswers(session.State, child.Answers)}) {
@@ -151,7 +151,7 @@ func freshAnswers(state *journal.RunState, answers []scheduler.Answer) (fresh []
 	return fresh
 }
 
-// leaveChild cancels the child run, unless the run around it goes on in another process. If only the step has
+// leaveChild cancels the child run, unless the run around it continues in another process. If only the step has
 // ended, it waits for the end of the child: a further attempt starts it again.
 func (c *childRuns) leaveChild(ctx context.Context, session *Session) error {
 	why := context.Cause(ctx)
@@ -174,8 +174,8 @@ func (c *childRuns) leaveChild(ctx context.Context, session *Session) error {
 	return why
 }
 
-// leaveUnopened cancels a child run that may be on record and that no worker was told of, unless
-// the run around it goes on in another process.
+// leaveUnopened cancels a child run that may be recorded and that no worker knows, unless the run around it
+// continues in another process.
 func (c *childRuns) leaveUnopened(ctx context.Context, id string) error {
 	why := context.Cause(ctx)
 	var held *journal.HeldError
@@ -219,8 +219,8 @@ func (c *childRuns) cancelChild(ctx context.Context, id string) error {
 	return err
 }
 
-// IsOrphan reports whether a run is a part of another one that is over or was deleted: there is nothing
-// for it to begin for. Another one that goes on again is at work before it attaches its parts.
+// IsOrphan reports whether a run is a part of another one that is over or was deleted: it has no reason to begin.
+// Another one that is resumed is at work before it attaches its parts.
 func (s *Service) IsOrphan(ctx context.Context, info *journal.RunInfo) (bool, error) {
 	parent := info.Labels[journal.LabelChildOf]
 	if parent == "" {
@@ -233,8 +233,8 @@ func (s *Service) IsOrphan(ctx context.Context, info *journal.RunInfo) (bool, er
 	return err == nil && around.State.IsOver(), err
 }
 
-// RootRun returns the run that a run is a part of, directly or through others, and that goes on with it: the run itself if it is a
-// part of none. It is nil if one between was deleted.
+// RootRun returns the run that a run is a part of, directly or through others, and that continues it: the run
+// itself if it is a part of none. It is nil if one between was deleted.
 func (s *Service) RootRun(ctx context.Context, p Principal, info *journal.RunInfo) (*journal.RunInfo, error) {
 	for info != nil && info.Labels[journal.LabelChildOf] != "" {
 		around, err := s.LookUpRun(ctx, p, info.Labels[journal.LabelChildOf])

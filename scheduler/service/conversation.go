@@ -15,7 +15,7 @@ var chatInputs = []string{"question", "messages", "history", "user"}
 // chatted with.
 func ChatInputs() []string { return slices.Clone(chatInputs) }
 
-// IsModel reports whether a flow needs no other inputs than those that a conversation has.
+// IsModel reports whether a flow needs no other inputs than a conversation's.
 func IsModel(f *flow.Flow) bool {
 	given := f.Inputs.ApplyDefaults(value.OfMap(nil))
 	required, _ := f.Inputs.Doc().Get("required")

@@ -111,7 +111,8 @@ func (s *Service) Preview(ctx context.Context, p Principal, r *PreviewRequest) (
 	return &Preview{step, result, err, problems}, nil
 }
 
-// previewEnv returns the services that the calls of a preview may use: texts in further languages, and media files for those who may read them.
+// previewEnv returns the services that the calls of a preview may use: texts in further languages, and media files
+// if readsFiles.
 func (s *Service) previewEnv(readsFiles bool) (*calls.Env, error) {
 	known, err := s.parts.CallEnv(false)
 	if err != nil {
@@ -208,7 +209,7 @@ func ValuesOfCase(c *suite.Case) preview.Values {
 
 // RunFiles are the files that a run has kept, with its flow. [Service.Files] makes them for its caller.
 type RunFiles struct {
-	// Flow is the path of the flow file, and Kept has it and the others by their paths as they are on this machine.
+	// Flow is the path of the flow file, and Kept has it and the others by their paths on this machine.
 	Flow string
 	Kept map[string][]byte
 	// Until has the last event for which the run had that text of a file, if its flow was edited later.

@@ -56,8 +56,8 @@ func addFileUses(details *RunDetails, step string, piece *explain.Piece, uses ma
 	}
 }
 
-// IsIn reports whether a file has the text at its place, as far as that is known. A text with the mask of a secret is not as
-// it was read.
+// IsIn reports whether a file has the text at its place, as far as that is known. A text with the mask of a secret
+// differs from the text read.
 func (u *FileUse) IsIn(content []byte) bool {
 	if u.start < 0 || strings.Contains(u.text, secret.Mask) {
 		return true

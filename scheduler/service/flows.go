@@ -21,8 +21,8 @@ func (s *Service) LoadToReplay(path string) (*flow.Flow, flow.Problems, []Note, 
 	return f, problems, notes, nil
 }
 
-// load is Load; on a worker, which carries flows that have a queue out elsewhere, it reads only the
-// signature of those that steps run.
+// load is Load; on a worker, which carries flows that have a queue out elsewhere, it reads only the signature of
+// the flows that steps run.
 func (s *Service) load(path string, onWorker bool) (*flow.Flow, flow.Problems, []Note, error) {
 	loader, notes, err := s.parts.Loader(Surroundings{})
 	if err != nil {

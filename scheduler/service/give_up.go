@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Reason tells why a run is given up.
+// Reason is the reason why a run is given up.
 type Reason struct{ Text, Hint wording.Text }
 
 // MissingReason is the reason of a run that no machine could carry out for so long; missing is a text of a [MissingError].
@@ -21,8 +21,8 @@ func MissingReason(after time.Duration, missing string) Reason {
 	}
 }
 
-// GiveUp records that a run has failed because it was taken up in vain. A user may resume it. The event is nil if the
-// run has gone on since info.
+// GiveUp records that a run has failed because it could not be continued. A user may resume it. The event is nil
+// if the run has continued since info.
 func (s *Service) GiveUp(ctx context.Context, info *journal.RunInfo, why Reason) (e *journal.Event, err error) {
 	j, err := s.openJournal(ctx, false)
 	if err != nil {

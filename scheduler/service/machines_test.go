@@ -211,7 +211,7 @@ func (m *machines) run(ctx context.Context, dir string, inputs value.Value) (*jo
 	return session.State, session.ID, err
 }
 
-// resume goes on with a run, with answers.
+// resume continues a run, with answers.
 func (m *machines) resume(ctx context.Context, id string, answers ...scheduler.Answer) (*journal.RunState, error) {
 	m.t.Helper()
 	session, _, err := m.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: id})
@@ -303,8 +303,8 @@ func TestRecordsNotElsewhere(t *testing.T) {
 	}
 }
 
-// TestRunIsRefused: a run that the other machines refuse does not wait for them: it is cancelled. One that they were not told of,
-// because they cannot be reached, waits until it is resumed.
+// TestRunIsRefused: a run that the other machines refuse does not wait for them: it is cancelled. One that they do
+// not know, because they cannot be reached, waits until it is resumed.
 func TestRunIsRefused(t *testing.T) {
 	for _, test := range []struct {
 		name    string

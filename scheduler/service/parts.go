@@ -65,7 +65,7 @@ type Parts struct {
 	CancelWords []string
 	// UserZone returns the time zone of a user, nil for one of whom none is known. It may be nil.
 	UserZone func(user string) *time.Location
-	// Languages are those that there are texts for.
+	// Languages returns the languages that have texts.
 	Languages func() *flow.Languages
 	// Script makes a model of the answers that a [CallRequest] scripts.
 	Script func(answers value.Value) (llm.Provider, error)
@@ -93,16 +93,17 @@ type ExecutorOptions struct {
 	Mode string
 	// Now is the fixed time of the run's clock; zero is the clock of the machine.
 	Now time.Time
-	// Run tells which run it is, for one that may be recorded or played; nil: the executor carries none out.
+	// Run identifies a run that may be recorded or played; nil: the executor carries none out.
 	Run *RunStart
 }
 
-// RunStart tells how a run begins, by which a cassette finds it. Its caller makes one for one executor; it is only read.
+// RunStart is the beginning of a run, by which a cassette finds it. Its caller makes one for one executor; it is
+// only read.
 type RunStart struct {
 	// ID is the run's; "" for one that begins. Part counts its resumptions.
 	ID   string
 	Part int
-	// Inputs are those with their defaults, Conversation the messages before the question, User whose run it is.
+	// Inputs has the inputs with their defaults, Conversation the messages before the question, User the run's owner.
 	Inputs       value.Value
 	Conversation value.Value
 	User         string
@@ -118,13 +119,12 @@ type MemoryOptions struct {
 	Temporary bool
 }
 
-// Remote carries runs out on other machines, which share the journal: those with its name as
-// the label [journal.LabelRunsOn]. The program makes one; it is safe for concurrent use.
+// Remote carries runs out on other machines, which share the journal: runs with its name as the label
+// [journal.LabelRunsOn]. The program makes one; it is safe for concurrent use.
 type Remote interface {
-	// Start lets a run of the journal begin or go on. One that is under way there stays so, and
-	// looks at the journal.
+	// Start begins or continues a run of the journal. One that is under way there stays so, and reads the journal.
 	Start(ctx context.Context, run RemoteRun) error
-	// Answer puts answers of a waiting run on record, all or none, and returns them as they are understood; with more
+	// Answer puts answers of a waiting run on record, all or none, and returns them in their final form; with more
 	// the run continues to wait for the next ones. The error is of kind Invalid if one does not fit.
 	Answer(ctx context.Context, run RemoteRun, answers []scheduler.Answer, more bool) ([]scheduler.Answer, error)
 	// Wake makes the run read changes in the journal. It is not an error if the run is not under way there.

@@ -28,7 +28,7 @@ func (p Principal) checkUser() error {
 	return nil
 }
 
-// Owner returns whose runs those are that the principal starts.
+// Owner returns the owner of the runs that the principal starts.
 func (p Principal) Owner() scheduler.Owner { return scheduler.Owner(p) }
 
 // CanSee reports whether a run exists for the principal.

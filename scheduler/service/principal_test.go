@@ -166,7 +166,7 @@ func TestMemoryOfOthers(t *testing.T) {
 	}
 }
 
-// resume goes on with a run, with an edited flow.
+// resume continues a run, with an edited flow.
 func resume(ctx context.Context, s *service.Service, p service.Principal, id string, edited *flow.Flow) error {
 	session, _, err := s.ReopenSession(ctx, p, service.ResumeRequest{Run: id, Flow: edited})
 	if err != nil {

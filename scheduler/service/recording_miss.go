@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/explain"
 )
 
-// differing is an error of a request that is not recorded: it tells the step that asked, and the place and the byte at which the request
-// differs first from the nearest recording.
+// differing is an error of a request that is not recorded: it has the step that asked, and the place and the byte
+// at which the request differs first from the nearest recording.
 type differing interface {
 	error
 	FirstDifference() (step, pointer string, offset int)

@@ -13,8 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// ErrDetached ends the events of a run that other machines carry out and whose reader leaves:
-// the run goes on.
+// ErrDetached ends the events of a run that other machines carry out and whose reader leaves: the run continues.
 var ErrDetached = wording.Errorf("the run goes on elsewhere")
 
 // ErrMachinesAway is the error of a [Dispatcher] whose runs are carried out on machines that cannot be reached, or that do not take them.
@@ -38,8 +37,8 @@ func markRemote(err error) error {
 	return &RemoteError{err}
 }
 
-// NotStartedError is the error of a run that is on record and that the other machines were not
-// told of: resuming it does that. A [Service] makes it; it does not change.
+// NotStartedError is the error of a run that is recorded and that the other machines do not know: resuming it
+// notifies them. A [Service] makes it; it does not change.
 type NotStartedError struct {
 	Run string
 	Err error
@@ -64,8 +63,7 @@ func (s *Service) makeRemote(ctx context.Context, session *Session, name string)
 // OnHint calls f with the reason why a run of other machines is delayed, while its events are read.
 func (s *Session) OnHint(f func(wording.Text)) { s.hint = f }
 
-// Detached begins or goes on with a run of other machines, as the methods with events do, and
-// does not follow it.
+// Detached begins or continues a run of other machines, as the methods with events do, and does not follow it.
 func (s *Session) Detached(ctx context.Context) error {
 	if s.ID != "" {
 		return markRemote(s.remote.Start(ctx, s.remoteRun()))
@@ -84,7 +82,7 @@ func (s *Session) remoteRun() RemoteRun {
 	}
 }
 
-// continueRemote goes on with a run of other machines and yields its events.
+// continueRemote continues a run of other machines and yields its events.
 func (s *Session) continueRemote(ctx context.Context, with scheduler.Resumption) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		if err := s.TellRemote(ctx, with); err != nil {

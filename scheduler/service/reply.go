@@ -19,7 +19,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Runner goes on with runs in the background, and cancels them: a [github.com/callnode/scheduler/scheduler/dispatch.Dispatcher].
+// Runner continues runs in the background, and cancels them: a
+// [github.com/callnode/scheduler/scheduler/dispatch.Dispatcher].
 type Runner interface {
 	Resume(ctx context.Context, p Principal, id string, with ResumeWith) error
 	Cancel(ctx context.Context, p Principal, id string) error
@@ -46,9 +47,10 @@ type Reply struct {
 	Text string
 	// Waiting has the waiting steps if the user is asked again.
 	Waiting []journal.WaitingFor
-	// After is the last event of the run before it goes on.
+	// After is the last event of the run before it continues.
 	After int64
-	// IsLate is set if the run had gone on since the user was asked, for example with another message: this one was not read.
+	// IsLate is set if the run had continued since the user was asked, for example with another message: this one was
+	// not read.
 	IsLate bool
 }
 
@@ -159,7 +161,7 @@ func (s *Service) addWaysOut(words ask.Wording, question string, w journal.Waiti
 	return strings.TrimSpace(question + " " + words.WaysOut(fieldOf(place), isNamed, s.cancelWord(question)))
 }
 
-// missesToHelp is how many messages in a row must have missed a question for it to tell the ways out.
+// missesToHelp is the number of messages in a row without an answer after which a question names the ways out.
 const missesToHelp = 2
 
 // cancelWord returns the first word that cancels a run in the script of a text; without one, the first word.
@@ -178,7 +180,8 @@ func (s *Service) cancelWord(text string) string {
 	return ""
 }
 
-// askFor returns the question for a place that a step waits for. After a message with a value that does not fit it tells why.
+// askFor returns the question for a place that a step waits for. After a message with a value that does not fit it
+// says why.
 func askFor(words ask.Wording, w journal.WaitingFor, place journal.AskedPlace) string {
 	if w.Unread || !w.Misfit.IsNull() {
 		return words.QuestionAfter(fieldOf(place), w.Said, w.Misfit)
@@ -220,7 +223,7 @@ func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor, fields []jou
 // FormRequest has the values of a person in the fields of a form for a run that waits. Its caller makes it; it is only read.
 type FormRequest struct {
 	Run string
-	// Fields have a value each, as it was typed or chosen; null for a field that was left alone.
+	// Fields have a value each, as typed or chosen; null for a field that was left alone.
 	Fields []scheduler.Answer
 	// Wait is how long the run may wait for a slot.
 	Wait time.Duration
@@ -230,15 +233,15 @@ type FormRequest struct {
 type FormReply struct {
 	// Reply has the state waiting if the run does not continue because no field fits.
 	Reply
-	// Refused are the fields that do not fit, and those whose words are no value before the run has read them, for example "why?". The
-	// others are kept.
+	// Refused are the fields that do not fit, and fields whose text is not a value until the run has read it, for
+	// example "why?". The others are kept.
 	Refused []RefusedField
 }
 
 // RefusedField is a field of a form that does not fit.
 type RefusedField struct {
 	Step, Pointer string
-	// Text tells the person why, with the label of the field.
+	// Text is the reason for the person, with the label of the field.
 	Text string
 	// isLeftToRun is set for a field whose words the run is to read.
 	isLeftToRun bool
@@ -302,7 +305,7 @@ func (s *Service) AnswerForm(ctx context.Context, p Principal, runs Runner, r Fo
 		return reply, nil
 	}
 	reply.State = journal.RunRunning
-	// The answers are given once more, for the journal does not keep those that hold a secret.
+	// The answers are given once more, because the journal does not keep answers with a secret.
 	return reply, runs.Resume(ctx, p, r.Run, ResumeWith{Answers: taken, Wait: r.Wait})
 }
 
@@ -314,7 +317,7 @@ type filledForm struct {
 	refused []RefusedField
 }
 
-// read reads a field, which has a value: texts in full as the run goes on, other values at once.
+// read reads a field, which has a value: texts in full as the run continues, other values at once.
 func (f *filledForm) read(w journal.WaitingFor, field scheduler.Answer) {
 	text, isText := field.Value.Str()
 	if isText || field.Value.IsNull() {

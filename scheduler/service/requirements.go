@@ -121,7 +121,7 @@ func (s *Service) queueOfChild(ctx context.Context, parent, child string) (queue
 	return queues[child], err
 }
 
-// QueuesOfChildren returns the queues that a run has given those that it waits for to, by their ids.
+// QueuesOfChildren returns the queues to which a run has given its child runs, by their ids.
 func (s *Service) QueuesOfChildren(ctx context.Context, parent string) (map[string]string, error) {
 	queues := map[string]string{}
 	for e, err := range s.Events(ctx, Principal{}, parent, 1) {
@@ -185,7 +185,7 @@ func (s *Service) FilesElsewhere(f *flow.Flow) (notes []Note) {
 }
 
 // olderHere returns an error if the program here is older than one that has written events of the run, which it may not understand: the one
-// that began it, or any that went on with it.
+// that began it, or any that continued it.
 func (s *Session) olderHere() error {
 	if err := olderProgram(s.executor.Program, s.program); err != nil {
 		return err

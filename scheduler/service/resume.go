@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// ResumeRequest is a run that shall go on. Its caller makes it; it is only read.
+// ResumeRequest is a request to resume a run. Its caller makes it; it is only read.
 type ResumeRequest struct {
 	// Run is its id.
 	Run string
@@ -86,7 +86,7 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	return session, notes, err
 }
 
-// partError returns the error of a run that cannot be resumed alone, with the command that goes on with it.
+// partError returns the error of a run that cannot be resumed alone, with the command that continues it.
 func (s *Service) partError(ctx context.Context, p Principal, run, parent string) error {
 	err := calls.Errorf(calls.Invalid, "the run %s is a part of the run %s, which goes on with it", run, parent)
 	around, lookUp := s.LookUpRun(ctx, p, parent)
@@ -105,7 +105,7 @@ const (
 	modeReplay = "replay"
 )
 
-// startOf tells how a run of the journal began.
+// startOf returns the beginning of a run of the journal.
 func startOf(header *journal.RunHeader, state *journal.RunState, f *flow.Flow, seed uint64) *RunStart {
 	start := &RunStart{ID: header.ID, Inputs: header.Inputs, Conversation: header.Conversation, User: header.Labels[journal.LabelOwner], Seed: seed}
 	if f.Inputs != nil {

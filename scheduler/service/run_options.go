@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// runOptions are kept with a run, so that it goes on as it began.
+// runOptions are kept with a run, so that it continues as it began.
 type runOptions struct {
 	LLM      string `json:"llm"`
 	Mode     string `json:"mode,omitempty"`

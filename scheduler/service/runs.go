@@ -92,8 +92,8 @@ func nearestRun(name string, ids []string) string {
 	return whole[value.Nearest(name, words)]
 }
 
-// Run returns how a run stands. One that the principal does not see is an error of kind
-// NotFound, in every use case of one run.
+// Run returns the state of a run. One that the principal does not see is an error of kind NotFound, in every use
+// case of one run.
 func (s *Service) Run(ctx context.Context, p Principal, id string) (*journal.RunInfo, error) {
 	_, info, err := s.visibleRun(ctx, p, id)
 	return info, err
@@ -172,8 +172,8 @@ type RunDetails struct {
 // RemoteAddress returns the server that distributes the run, as its starter reaches it; "" if not known.
 func (d *RunDetails) RemoteAddress() string { return d.options.Address }
 
-// ShowRun returns a run with all its steps, those too that have not begun. It needs no
-// plugin to be as it was.
+// ShowRun returns a run with all its steps, including steps that have not begun. It works even if plugins have
+// changed.
 func (s *Service) ShowRun(ctx context.Context, p Principal, id string) (*RunDetails, []Note, error) {
 	j, info, err := s.visibleRun(ctx, p, id)
 	if err != nil {
@@ -266,8 +266,8 @@ func (s *Service) Events(ctx context.Context, p Principal, id string, from int64
 	return s.eventsOf(ctx, p, id, func(j journal.Journal) iter.Seq2[*journal.Event, error] { return j.Events(ctx, id, from) })
 }
 
-// Follow yields the events of a run with a seq above after, those too that are still to
-// come, from whichever process, until the run is over, or waits without a process at it.
+// Follow yields the events of a run with a seq above after, including future ones from any process, until the run
+// is over, or waits without a process at it.
 func (s *Service) Follow(ctx context.Context, p Principal, id string, after int64) iter.Seq2[*journal.Event, error] {
 	return s.eventsOf(ctx, p, id, func(j journal.Journal) iter.Seq2[*journal.Event, error] { return j.Follow(ctx, id, after) })
 }
@@ -307,7 +307,7 @@ func (s *Service) Release(ctx context.Context, p Principal, id string) (*journal
 	return info.Holder, nil
 }
 
-// Prune deletes runs for good: of those that the principal sees.
+// Prune deletes runs permanently, among the ones that the principal may see.
 func (s *Service) Prune(ctx context.Context, p Principal, which journal.Prune) (*journal.Pruned, error) {
 	j, err := s.openJournal(ctx, false)
 	if errors.Is(err, ErrNoJournal) && len(which.Runs) == 0 {

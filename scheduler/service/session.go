@@ -29,14 +29,14 @@ type Session struct {
 
 	service  *Service
 	executor *scheduler.StepExecutor
-	begin    iter.Seq2[*journal.Event, error] // nil for a run that goes on
+	begin    iter.Seq2[*journal.Event, error] // nil for a resumed run
 	memories *memory.Lazy                     // of this session alone; nil: the service's
 	program  string                           // the version that began the run; "" for a new one
 	remote   Remote                           // the remote runner of the run; nil: this process
 	store    string                           // the id of the journal, for remote
 	queue    string                           // in which it waits for a worker, for remote; "": the flow's queue
 	isChild  bool                             // a run of remote waits for it
-	// isReopened is true for a run of the journal that goes on.
+	// isReopened is true for a resumed run of the journal.
 	isReopened bool
 	hint       func(wording.Text) // gets the reason why a run of remote is delayed; may be nil
 	// isDetached is true if the events of a run of remote are not read.
@@ -55,7 +55,8 @@ func (s *Service) newSession(e *scheduler.StepExecutor, f *flow.Flow, ephemeral 
 	return session
 }
 
-// ToldSession returns the session of a run that no process carries out, to tell of it, for example when it is given up.
+// ToldSession returns the session of a run that no process carries out, to report on it, for example when it is
+// given up.
 func (s *Service) ToldSession(info *journal.RunInfo) *Session {
 	return &Session{Flow: &flow.Flow{Name: info.Flow}, State: journal.NewRunState(), ID: info.ID, StartedBy: info.Labels[journal.LabelOrigin], service: s}
 }
@@ -64,8 +65,8 @@ func (s *Service) ToldSession(info *journal.RunInfo) *Session {
 // a *[scheduler.Waiting] if it waits for values.
 func (s *Session) Events() iter.Seq2[*journal.Event, error] { return s.followEvents(s.begin) }
 
-// Continue goes on with the run, with answers or an edited flow. A run of another machine is
-// followed until it ends or waits; ending ctx leaves it as it is, with [ErrDetached].
+// Continue continues the run, with answers or an edited flow. A run of another machine is followed until it ends
+// or waits; ending ctx leaves it unchanged, with [ErrDetached].
 func (s *Session) Continue(ctx context.Context, with scheduler.Resumption) iter.Seq2[*journal.Event, error] {
 	if s.remote != nil {
 		return s.followEvents(s.continueRemote(ctx, with))
@@ -73,11 +74,11 @@ func (s *Session) Continue(ctx context.Context, with scheduler.Resumption) iter.
 	return s.followEvents(s.executor.Resume(ctx, s.ID, with))
 }
 
-// CanContinue reports whether the run can go on when it has come to wait.
+// CanContinue reports whether the run can continue after waiting.
 func (s *Session) CanContinue() bool { return s.executor.Journal != nil }
 
-// Record puts an answer on record as it is understood, before the run continues. The error is of kind Invalid if
-// it does not fit.
+// Record puts an answer on record in its final form, before the run continues. The error is of kind Invalid if it
+// does not fit.
 func (s *Session) Record(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
 	taken, err := s.RecordAll(ctx, []scheduler.Answer{answer})
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *Session) RecordAll(ctx context.Context, answers []scheduler.Answer) ([]
 	return taken, s.addRecorded(ctx)
 }
 
-// RecordFields is [Session.Record] for the fields of a form: those that fit are taken, and the others refused.
+// RecordFields is [Session.Record] for the fields of a form: fitting ones are accepted, and the others refused.
 func (s *Session) RecordFields(ctx context.Context, fields []scheduler.Answer) (taken, refused []scheduler.Answer, err error) {
 	if len(fields) == 0 {
 		return nil, nil, nil
@@ -129,8 +130,8 @@ func (s *Session) RecordFields(ctx context.Context, fields []scheduler.Answer) (
 	return taken, refused, err
 }
 
-// addRecorded adds to the state the answers that were recorded while the run waits: it goes on after them, and does not yield
-// them.
+// addRecorded adds to the state the answers that were recorded while the run waits: it continues after them, and
+// does not yield them.
 func (s *Session) addRecorded(ctx context.Context) error {
 	for event, err := range s.executor.Journal.Events(ctx, s.ID, s.State.LastSeq+1) {
 		if err != nil {

@@ -33,8 +33,8 @@ func TestSpeechWaits(t *testing.T) {
 	}
 }
 
-// TestSpeechOfOuterSteps: a step around others gives its turn away when one inside it
-// begins; those that ended while it had its turn are heard all the same.
+// TestSpeechOfOuterSteps: a step around others gives its turn away when one inside it begins; the text of steps
+// that ended during its turn is still shown.
 func TestSpeechOfOuterSteps(t *testing.T) {
 	output := value.OfMap(value.Pairs("text", "x"))
 	s := *NewSpeech("", nil)

@@ -19,7 +19,7 @@ import (
 // StartRequest is a run that shall begin. Its caller makes one for one start; it is only read.
 type StartRequest struct {
 	Flow *flow.Flow
-	// Inputs are those that [CheckInputs] returned.
+	// Inputs has the result of [CheckInputs].
 	Inputs value.Value
 	// Conversation is the list of messages that the caller sent before the question; null is none.
 	Conversation value.Value

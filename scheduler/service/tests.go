@@ -87,7 +87,7 @@ func (t *Tests) PathOf(name string) string {
 	return path
 }
 
-// TestFile is a test file as it was read. It does not change.
+// TestFile is a test file as read. It does not change.
 type TestFile struct {
 	// Name is its path from the folder of the project, with slashes; Path is its actual path.
 	Name, Path string

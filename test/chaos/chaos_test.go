@@ -30,7 +30,7 @@ import (
 
 const (
 	runID = "chaos"
-	// childDir tells the test binary that it is the process to be killed.
+	// childDir makes the test binary the process to be killed.
 	childDir = "CHAOS_DIR"
 	// slowRounds is how many flows the slow tests kill to their end; the others kill one,
 	// and make chaos sets CHAOS_ROUNDS.
@@ -144,8 +144,8 @@ outputs: {a: "{{ two }}", b: "{{ three }}"}
 	}
 }
 
-// oneProcess starts a process that begins the run or goes on with it, and kills it
-// after a while; false says that it came to the end of the run.
+// oneProcess starts a process that begins or continues the run, and kills it after a while; false means that it
+// reached the end of the run.
 func oneProcess(t *testing.T, dir string, life time.Duration) (killed bool) {
 	t.Helper()
 	var said bytes.Buffer
@@ -169,7 +169,7 @@ func oneProcess(t *testing.T, dir string, life time.Duration) (killed bool) {
 	return false
 }
 
-// child is the process: it runs the flow, or goes on with it.
+// child is the process: it runs the flow, or continues it.
 func child(ctx context.Context, dir string) error {
 	j, err := sqljournal.OpenFile(ctx, dir, sqljournal.FileOptions{})
 	if err != nil {

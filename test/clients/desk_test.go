@@ -270,7 +270,7 @@ func pickBranch(question string) string {
 	return `{"reason": "no order", "branch": "talk"}`
 }
 
-// fillSlot answers with the fields that the customer's words tell, the newest first.
+// fillSlot answers with the fields in the customer's words, the newest first.
 func fillSlot(prompt string) string {
 	found := map[string]string{}
 	for _, words := range []string{tagged(prompt, "message"), tagged(prompt, "question")} {

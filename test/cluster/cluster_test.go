@@ -204,7 +204,7 @@ func (c *cluster) waitFor(run string, state journal.RunStatus) {
 func (c *cluster) logs() string {
 	var b strings.Builder
 	for _, p := range append(c.workers, c.temporal) {
-		text, _ := os.ReadFile(p.log) // an empty one tells as much
+		text, _ := os.ReadFile(p.log) // an empty one says as much
 		fmt.Fprintf(&b, "--- %s, process %d\n%s\n", p.name, p.cmd.Process.Pid, text[max(0, len(text)-2000):])
 	}
 	return b.String()
@@ -327,7 +327,7 @@ func (w *workplace) doneOf(run string) (times, steps int) {
 }
 
 const (
-	// chainSteps and mixedSteps are how many steps of those flows have an effect.
+	// chainSteps and mixedSteps count the steps with an effect of these flows.
 	chainSteps, mixedSteps, askSteps = 20, 14, 2
 	// mixedWidth is how many of them are at work at once.
 	mixedWidth = 4

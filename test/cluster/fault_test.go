@@ -78,7 +78,7 @@ func killWorkers(c *cluster) {
 	}
 }
 
-// freezeWorker stops a worker for so long that others take its runs, and lets it go on.
+// freezeWorker stops a worker for so long that others take its runs, and then continues it.
 func freezeWorker(c *cluster) {
 	w := c.workers[rand.IntN(len(c.workers))] //nolint:gosec // no secret
 	w.signal(syscall.SIGSTOP)
@@ -131,8 +131,8 @@ func waitWithoutWorkers(c *cluster) {
 	<-back
 }
 
-// TestChildRuns spreads the items of a list over workers of another queue, and kills the one that
-// waits for them and some of those that are at work.
+// TestChildRuns spreads the items of a list over workers of another queue, and kills the worker that waits for
+// them and some of the busy ones.
 func TestChildRuns(t *testing.T) {
 	n := rounds(t)
 	c := newCluster(t)

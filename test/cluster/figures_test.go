@@ -229,7 +229,7 @@ func (c *cluster) measureDeltas(base string) (delays []time.Duration) {
 	return nil
 }
 
-// measureTakeover returns how long a run that is at work stands still when its worker goes.
+// measureTakeover returns how long a running run pauses when its worker leaves.
 func (c *cluster) measureTakeover(leave func()) time.Duration {
 	c.t.Helper()
 	c.work.pause = 500 * time.Millisecond

@@ -20,7 +20,7 @@ import (
 const talkFlow = "name: talk\n" + looseInputs + "steps: [{id: answer, call: chat, to_user: true, with: {user: hi}}]\n"
 
 // TestStreamMoves cuts a stream of events again and again, by an end of the connection and by the death of its
-// server, and goes on at another one: the events are the journal's, each once.
+// server, and continues at another one: the events are the journal's, each once.
 func TestStreamMoves(t *testing.T) {
 	rounds(t)
 	c := newCluster(t)

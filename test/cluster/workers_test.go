@@ -29,8 +29,8 @@ func (c *cluster) states() (map[int]fleet.State, error) {
 	return states, nil
 }
 
-// A worker is listed while it lives, lost once it was killed, and gone once it has stopped; a run names those that were at it, and why
-// it waits.
+// A worker is listed while it lives, lost once it was killed, and gone once it has stopped; a run names the
+// workers that carried it out, and why it waits.
 func TestWorkersAreSeen(t *testing.T) {
 	rounds(t)
 	c := newCluster(t)

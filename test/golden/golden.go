@@ -12,8 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Updating reports whether the golden files are written: for files of which a test compares
-// only a part.
+// Updating reports whether the golden files are written: for files that a test compares only in part.
 func Updating() bool { return *update }
 
 // Check fails the test if the file at path, relative to the folder of the test, does not contain got; with -update

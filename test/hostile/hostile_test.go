@@ -75,7 +75,7 @@ func TestDaemons(t *testing.T) {
 	}
 }
 
-// A plugin that stops its keeper is ended all the same.
+// A plugin that stops its keeper is ended too.
 func TestStoppedKeeper(t *testing.T) {
 	w := newWorld(t, "", "[]")
 	w.trust(t)

@@ -49,8 +49,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A plugin that wants more memory than limits.memory ends alone, with an error that tells
-// why.
+// A plugin that wants more memory than limits.memory ends alone, with an error that says why.
 func TestMemoryLimit(t *testing.T) {
 	w := newWorld(t, "", "[]")
 	file := filepath.Join(w.dir, "plugins", "hostile", manifest.FileName)

@@ -1,8 +1,9 @@
-// Package queue tells which runs wait for a process that carries them out: how many, for how long, and why. For
+// Package queue finds the runs that wait for a process that carries them out: how many, for how long, and why. For
 // example, a run of a flow with queue: gpu waits because no worker of that queue is there.
 //
-// A run waits when it is to go on by itself and no process is at it: it has not begun, its process died, or it was handed over.
-// One that waits for values of a person, or that a command line left behind, is not in a queue.
+// A run waits when it should continue by itself and no process carries it out: it has not begun, its process died,
+// or it was handed over. One that waits for values of a person, or that a command line left behind, is not in a
+// queue.
 package queue
 
 import (
@@ -101,7 +102,7 @@ func without(workers []*fleet.Worker, died *journal.Process, lastEvent time.Time
 	return all
 }
 
-// nameOf returns the queue of a run. ok is false for one that goes on only when a person resumes it.
+// nameOf returns the queue of a run. ok is false for one that only continues when a person resumes it.
 func (w *Watch) nameOf(ctx context.Context, info *journal.RunInfo) (name string, ok bool, err error) {
 	if info.Labels[journal.LabelRunsOn] == "" {
 		return fleet.LocalQueue, service.IsServerRun(info), nil
@@ -178,7 +179,7 @@ func (w *Watch) countOfUser(ctx context.Context, info *journal.RunInfo, queue st
 	return n, nil
 }
 
-// Count tells how full a queue is.
+// Count is the occupancy of a queue.
 type Count struct {
 	// Waiting runs have no process, Running ones have one. Oldest is since when the one that has waited longest has none; zero for none.
 	Waiting, Running int
@@ -250,8 +251,8 @@ func (c *Count) add(info *journal.RunInfo) {
 	}
 }
 
-// Values returns the numbers of each queue as metrics have them: runs that wait, seconds for which the oldest of them has, runs at work.
-// They are empty while the store cannot be read, which readiness tells.
+// Values returns the numbers of each queue in the form of metrics: waiting runs, the seconds for which the oldest
+// has waited, runs at work. They are empty while the store cannot be read, which readiness reports.
 func (w *Watch) Values() (waiting, seconds, running map[string]float64) {
 	counts, err := w.Counts(context.Background())
 	if err != nil {

@@ -76,8 +76,7 @@ func (h *Holder) Free(size int64) {
 // Release frees all that is still held.
 func (h *Holder) Release() { h.bounds.bytes.Add(-h.bytes.Swap(0)) }
 
-// exceed keeps the error in all holders around too: a call may take it for an answer, and
-// its step ends with it all the same.
+// exceed keeps the error in all holders around too: a call may ignore it, but its step still ends with it.
 func (h *Holder) exceed(err error) error {
 	bound := &boundError{err}
 	for ; h != nil; h = h.outer {

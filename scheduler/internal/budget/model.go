@@ -26,8 +26,7 @@ type Model struct {
 
 // Observer is notified of the requests to a model, by several goroutines if a call uses the model so.
 type Observer interface {
-	// RequestSent is told of each request as it is sent, and its result when the answer
-	// begins.
+	// RequestSent is called for each request as it is sent, and its result when the answer begins.
 	RequestSent(ctx context.Context, to *llm.Candidate, req *llm.Request) (answered func())
 	// RequestEnded receives the cost of each request, and its error; nil for one that was answered, or whose reader
 	// has left.

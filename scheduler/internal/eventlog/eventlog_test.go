@@ -19,7 +19,7 @@ import (
 
 // store is a journal's log that may be slow, and may fail.
 type store struct {
-	// gate, if given, has a token for every write that may go on.
+	// gate, if given, has a token for every write that may proceed.
 	gate chan struct{}
 	// failAt is the write that fails; 0: none does.
 	failAt   int
@@ -330,8 +330,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestStoreFails: the first error is told of once, before anything that waited; no event is
-// read that the store does not have, and none is written after it.
+// TestStoreFails: the first error is reported once, before anything that waited; no event is read that the store
+// does not have, and none is written after it.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var happened []string

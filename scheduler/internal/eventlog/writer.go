@@ -12,8 +12,8 @@ import (
 // the meantime at once, and then to the reader, who sees nothing that a crash could undo. Actions that must wait
 // until an event is safe are queued here. The log's lock guards it.
 type writer struct {
-	// unsaved have come up since the last write, and writing counts those on their way;
-	// backup is the last batch, to be used again.
+	// unsaved have come up since the last write, and writing counts the events being written; backup is the last
+	// batch, to be used again.
 	unsaved, backup []*journal.Event
 	writing         int
 	// due means that unsaved events are to be written now; work signals it.

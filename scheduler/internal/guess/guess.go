@@ -1,6 +1,6 @@
-// Package guess tells which values of a step's parameters a model has written: such a value may only say that the model
-// did not know it, for example "N/A", and is then no value. It looks at the flow alone: which output of which step a
-// template takes, and which calls ask models.
+// Package guess finds which values of a step's parameters a model has written: such a value may only say that the
+// model did not know it, for example "N/A", and is then no value. It looks at the flow alone: which output of
+// which step a template takes, and which calls ask models.
 package guess
 
 import (
@@ -22,8 +22,9 @@ type Place struct {
 	Outer *Place
 }
 
-// Pointers returns the JSON pointers of the values below a parameter of the step that a model has written. Those that a
-// template computes or takes in this use of the step count, for example "/city" of {city: "{{ read.json.city }}"}.
+// Pointers returns the JSON pointers of the values below a parameter of the step that a model has written. Values
+// that a template computes or takes in this use of the step count, for example "/city" of {city: "{{
+// read.json.city }}"}.
 func (p *Place) Pointers(ctx context.Context, param *flow.Param, scope prompt.Scope) []string {
 	return p.pointers(ctx, param, scope, "")
 }
@@ -48,7 +49,7 @@ func (p *Place) pointers(ctx context.Context, param *flow.Param, scope prompt.Sc
 }
 
 // traceParam returns the values of a template or expression with their sources; none for other parameters, and for one that
-// cannot be evaluated, which the step has told.
+// cannot be evaluated, which the step has reported.
 func traceParam(ctx context.Context, param *flow.Param, scope prompt.Scope) (members []prompt.Member) {
 	switch {
 	case param.Expr != nil:

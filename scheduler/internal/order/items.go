@@ -8,9 +8,8 @@ type fan struct {
 	left  int    // items that are not over
 }
 
-// FanOut lets a running step go on as its items, at most limit of them queued at first;
-// 0 is all. kept are the items that an earlier process has brought to their end; nil:
-// none. It reports whether any are left to run.
+// FanOut splits a running step into its items, at most limit of them queued at first; 0 is all. kept are the items
+// that an earlier process has brought to their end; nil: none. It reports whether any are left to run.
 func (m *Machine) FanOut(step, items, limit int, kept []bool) bool {
 	f := &fan{items: items, kept: kept, left: items}
 	for _, over := range kept {

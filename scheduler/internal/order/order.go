@@ -3,7 +3,7 @@
 // engine reports the steps that have ended, and executes and records the resulting changes.
 package order
 
-// Status is how a step stands.
+// Status is the state of a step.
 type Status uint8
 
 // The states of a step. Pending waits for its needs, Ready is in the queue.
@@ -89,8 +89,8 @@ func (m *Machine) Start() []Change {
 // that may read it.
 func (m *Machine) Status(step int) Status { return m.nodes[step].status }
 
-// SetStatus notes how a step stands that has begun. One that is over holds its
-// successors until [Machine.Release].
+// SetStatus notes the state of a step that has begun. One that is over holds its successors until
+// [Machine.Release].
 func (m *Machine) SetStatus(step int, status Status) { m.nodes[step].status = status }
 
 // Release makes ready or skips the successors of a step that is over, and the successors of steps skipped by that.
@@ -111,8 +111,8 @@ func (m *Machine) followSkipped() {
 	}
 }
 
-// countDown tells the successors of a step that it is over, and begins those that wait
-// for nothing else.
+// countDown counts down at the successors of a step that is over, and begins successors that wait for nothing
+// else.
 func (m *Machine) countDown(step int, begin func(int)) {
 	ran := m.nodes[step].status == Finished
 	for _, next := range m.steps[step].Next {

@@ -62,13 +62,12 @@ func (d *dag) want() []order.Status {
 	return ends
 }
 
-// driver runs a machine, with releases that may come late, as those do that wait for a
-// journal.
+// driver runs a machine, with releases that may come late, like releases that wait for a journal.
 type driver struct {
 	*dag
 	t        *rapid.T
 	m        *order.Machine
-	over     map[int]bool // steps whose end was told
+	over     map[int]bool // steps whose end was reported
 	began    map[int]bool
 	running  []int
 	withheld []int // ended, not released

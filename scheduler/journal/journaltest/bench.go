@@ -21,7 +21,7 @@ type Open func(Options) (journal.Journal, error)
 
 // Options are the suite's requirements for a journal.
 type Options struct {
-	// Clock is how it tells the time.
+	// Clock is the journal's clock.
 	Clock func() time.Time
 	// Dead journals do not renew their leases, as if their process had died. Only
 	// [RunShared] asks for them.

@@ -44,7 +44,8 @@ func testStates(t *testing.T, b *bench) {
 	wantKind(t, "an event after the end", s.Append(b.ctx, s.newEvent(journal.StepStarted, "one", nil)), calls.Internal)
 }
 
-// testSummary checks that a list has the question, the reply and the usage of a run, also after another log went on with it.
+// testSummary checks that a list has the question, the reply and the usage of a run, also after another log
+// continued it.
 func testSummary(t *testing.T, b *bench) {
 	inputs := value.OfMap(value.Pairs("question", "Where is  my\norder?"))
 	outputs := value.OfMap(value.Pairs("reply", "On its way."))

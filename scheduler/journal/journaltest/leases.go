@@ -44,7 +44,7 @@ func testDeadHolder(t *testing.T, b *bench) {
 	second.add(journal.FlowResumed)
 }
 
-// A process that was only slow may go on as long as no other has taken the run.
+// A process that was only slow may continue as long as no other has taken the run.
 func testLateHolder(t *testing.T, b *bench) {
 	s := b.beginAbandoned(t, "r1")
 	b.passTime(time.Hour)

@@ -175,7 +175,7 @@ func testSubscribe(t *testing.T, b *bench) {
 	noticed, stop := b.openAnother(t).Subscribe("r1")
 	defer stop()
 	if noticed == nil {
-		return // the store tells nothing
+		return // the store has no notices
 	}
 	s.add(journal.FlowStarted)
 	select {

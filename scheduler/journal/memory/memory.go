@@ -26,7 +26,7 @@ type Journal struct {
 	id string
 
 	mu    sync.Mutex
-	begun int // runs, also those that were deleted
+	begun int // runs, including deleted ones
 	runs  map[string]*run
 	order []*run // the oldest first
 	blobs stored.Blobs
@@ -155,7 +155,7 @@ func (m *Journal) appendLocked(r *run, events []*journal.Event) error {
 	return nil
 }
 
-// infoLocked returns how the run stands. The journal is locked.
+// infoLocked returns the state of the run. The journal is locked.
 func (r *run) infoLocked() journal.RunInfo {
 	info := r.info
 	if r.holder != nil {
@@ -165,7 +165,7 @@ func (r *run) infoLocked() journal.RunInfo {
 	return info
 }
 
-// Run returns how a run stands.
+// Run returns the state of a run.
 func (m *Journal) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -287,7 +287,7 @@ func (m *Journal) readEvents(ctx context.Context, id string, from int64, clear b
 // Subscribe returns nil: there are no other processes.
 func (*Journal) Subscribe(string) (noticed <-chan struct{}, stop func()) { return nil, func() {} }
 
-// Follow yields the events of a run, also those to come.
+// Follow yields the events of a run, including future ones.
 func (m *Journal) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
 	return stored.Follow(ctx, m, id, after)
 }
@@ -437,7 +437,7 @@ func (l *runLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Even
 	return l.journal.readEvents(ctx, l.Opened.ID, from, true)
 }
 
-// Close lets go of the run.
+// Close releases the run.
 func (l *runLog) Close() error {
 	l.journal.mu.Lock()
 	defer l.journal.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkAppend measures steps per second beside appending to a plain file with
-// an fsync each, on the same disk at the same time, and prints the ratios. A step
-// is the four events that a step makes, of which the last must be durable.
+// an fsync each, on the same disk at the same time, and prints the ratios. A step is the four events that a step
+// makes, the last of which must be durable.
 func BenchmarkAppend(b *testing.B) {
 	const steps, parallel = 2000, 16
 	var best struct{ raw, chain, fan, async float64 }

@@ -48,7 +48,7 @@ type dialect interface {
 	isFull(l *runLog) bool
 	waitFor(l *runLog)
 
-	// notify tells those who have subscribed to a run that there is something to read.
+	// notify notifies the subscribers of a run that there is something to read.
 	notify(run string)
 	subscribe(run string) subscription
 

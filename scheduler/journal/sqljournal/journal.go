@@ -2,15 +2,14 @@
 // processes of one machine share ([OpenFile]), or a Postgres database that several machines
 // share ([OpenShared]).
 //
-// A run is a row with its state, a header with the flow and inputs that it began with, and its
-// events. Payloads of 4 KiB and more stand apart, each once.
+// A run is a row with its state, a header with the flow and inputs that it began with, and its events. Payloads of
+// 4 KiB and more are stored separately, each once.
 //
-// So do the bytes of images, for example a file that a call has read, a data: URL among the
-// inputs, the answer of a tool. No event shows them, only a run that goes on gets them back, and
-// in the database they are encrypted. The key of a file lies beside it ([KeyName]) for the user only; a shared
-// database's key is configured, the same on all machines. Anyone who gets the database without the key, from a
-// backup or a bug report, sees of an image its SHA-256 and its size. A run with images cannot go on without the
-// key; all others can.
+// So do the bytes of images, for example a file that a call has read, a data: URL among the inputs, the answer of
+// a tool. No event shows them, only a resumed run gets them back, and in the database they are encrypted. The key
+// of a file lies beside it ([KeyName]) for the user only; a shared database's key is configured, the same on all
+// machines. Anyone who gets the database without the key, from a backup or a bug report, sees of an image its
+// SHA-256 and its size. A run with images cannot continue without the key; all others can.
 //
 // # Leases
 //
@@ -84,7 +83,7 @@ func newJournal(ctx context.Context, t *terms, db dialect) *Journal {
 	return j
 }
 
-// Close lets go of the runs that are still held and closes the database.
+// Close releases the runs that are still held and closes the database.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	if j.closed {

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// shared is how many events each process writes of those that share a journal.
+// shared is the number of events that each of the processes sharing a journal writes.
 const shared = 150
 
 // share records one run, beside other processes.

@@ -136,8 +136,7 @@ func (j *Journal) appendCancelled(c database.Conn, r *runRow) error {
 	if err != nil {
 		return err
 	}
-	// A lease that has run out is not given away: its holder may still be alive, and must not
-	// go on.
+	// A lease that has run out is not given away: its holder may still be alive, and must not continue.
 	return c.Pipeline(
 		database.Statement{Query: "INSERT INTO journal_event(run, seq, body) VALUES ($1, $2, $3)", Args: []any{r.key, ev.Seq, body}},
 		database.Statement{

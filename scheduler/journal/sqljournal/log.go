@@ -114,7 +114,7 @@ func (l *runLog) encodeLocked(events []*journal.Event) (*change, error) {
 // store the same ones wait for each other, and never both for the other.
 type payloads struct{ digests, data [][]byte }
 
-// sealBlobs encrypts those payloads that must not be readable.
+// sealBlobs encrypts the payloads that must not be readable.
 func (t *terms) sealBlobs(found stored.Blobs) (p payloads, err error) {
 	order := make([]stored.Digest, 0, len(found))
 	for d := range found {
@@ -178,7 +178,7 @@ func (l *runLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Even
 	return l.journal.readEvents(ctx, l.Opened.ID, from, true)
 }
 
-// Close commits the events that were added and lets go of the run.
+// Close commits the events that were added and releases the run.
 func (l *runLog) Close() error {
 	if !l.BeginClose() {
 		return nil

@@ -18,7 +18,7 @@ type appender struct {
 
 	mu      sync.Mutex // guards the fields below, and the appending of the logs
 	idle    *sync.Cond // a log has nothing to store any more
-	ready   []*runLog  // those with changes of which none is being stored
+	ready   []*runLog  // logs with changes, none of which is being stored
 	writers int        // goroutines
 }
 
@@ -136,7 +136,7 @@ func (l *runLog) takePending(room int) *entry {
 	return e
 }
 
-// release tells how changes have ended, and makes their logs ready for the next.
+// release reports the results of changes, and makes their logs ready for the next.
 func (a *appender) release(batch []*entry) {
 	for _, e := range batch {
 		for _, part := range e.parts {

@@ -122,7 +122,7 @@ func (j *Journal) findRunByID(ctx context.Context, id string) (r *runRow, err er
 	return r, err
 }
 
-// Run returns how a run stands.
+// Run returns the state of a run.
 func (j *Journal) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	r, err := j.findRunByID(ctx, id)
 	if err != nil {
@@ -164,8 +164,8 @@ func (j *Journal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[
 // runPage is how many runs are read at a time.
 const runPage = 200
 
-// listPage reads the next runs between two keys that fit as far as the database can tell. Times
-// are compared later: they are kept as they were given.
+// listPage reads the next runs between two keys that fit as far as the database can tell. Times are compared
+// later: they are stored as given.
 func (j *Journal) listPage(ctx context.Context, filter *journal.RunFilter, before, downTo int64) (page []*runRow, err error) {
 	var args []any
 	argument := func(arg any) string {
@@ -245,8 +245,8 @@ func (j *Journal) newDecoder(ctx context.Context, clear bool) *stored.Decoder {
 	})
 }
 
-// Follow yields the events of a run, also those to come. It learns of them by notice if the
-// database sends any, and looks from time to time.
+// Follow yields the events of a run, including future ones. It learns of them by notice if the database sends any,
+// and checks from time to time.
 func (j *Journal) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		sub := j.db.subscribe(id)
@@ -276,8 +276,8 @@ func (j *Journal) Follow(ctx context.Context, id string, after int64) iter.Seq2[
 	}
 }
 
-// Subscribe tells of the commits of all programs that use the database. noticed is nil for a
-// file, which does not tell of other processes.
+// Subscribe reports the commits of all programs that use the database. noticed is nil for a file, which sends no
+// notices of other processes.
 func (j *Journal) Subscribe(id string) (noticed <-chan struct{}, stop func()) {
 	sub := j.db.subscribe(id)
 	return sub.Noticed(), sub.Close

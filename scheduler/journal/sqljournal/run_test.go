@@ -38,8 +38,8 @@ func noise(t *testing.T, side int) []byte {
 	return b.Bytes()
 }
 
-// A run with images from a file, from its inputs and from a tool leaves none of them
-// readable, and goes on with all of them after a failure.
+// A run with images from a file, from its inputs and from a tool leaves none of them readable, and continues with
+// all of them after a failure.
 func TestRunWithImages(t *testing.T) {
 	state, desk := t.TempDir(), t.TempDir()
 	file, given, tool := noise(t, 60), noise(t, 61), noise(t, 62)

@@ -270,7 +270,7 @@ func (d *fileDialect) fileSize(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// notify does nothing: SQLite does not tell of other processes.
+// notify does nothing: SQLite sends no notices to other processes.
 func (*fileDialect) notify(string) {}
 
 // pollInterval is how often a run of a file that is followed is looked at.

@@ -33,7 +33,7 @@ func newFileVault(file string) *stored.Vault {
 	}}
 }
 
-// maxSpace is how much white space may stand around a key.
+// maxSpace is how much white space is allowed around a key.
 const maxSpace = 1 << 10
 
 func readKey(file string) ([]byte, error) {

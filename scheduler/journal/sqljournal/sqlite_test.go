@@ -299,7 +299,7 @@ func TestFailureOfAsync(t *testing.T) {
 	}
 }
 
-// One write that fails does not undo those that share its commit.
+// One write that fails does not undo other writes in its commit.
 func TestFailureIsAlone(t *testing.T) {
 	j := open(t, t.TempDir(), sqljournal.FileOptions{})
 	good, bad := beginAsync(t, j, "good"), beginAsync(t, j, "bad")

@@ -78,7 +78,7 @@ func mustNotHold(t *testing.T, dir string, image []byte) {
 	}
 }
 
-// read returns the output of the run as one that goes on gets it.
+// read returns the output of the run as a resumed run gets it.
 func read(t *testing.T, dir, id string) (value.Value, error) {
 	t.Helper()
 	j := open(t, dir, sqljournal.FileOptions{})

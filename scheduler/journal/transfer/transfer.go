@@ -41,12 +41,12 @@ type Store interface {
 
 // Report is the result of [Copy]. It belongs to the caller.
 type Report struct {
-	// Copied are the runs that are new in the other journal, Present those that it had
-	// already, equal to the last byte.
+	// Copied are the runs that are new in the other journal, Present the runs that it already had, equal to the last
+	// byte.
 	Copied, Present int
 	// Events and Labels count the events and labels of the runs that are now in both.
 	Events, Labels int64
-	// Left are the runs that are not in the other journal as they are in this one.
+	// Left are the runs that the other journal lacks or has in another form.
 	Left []Left
 }
 

@@ -223,8 +223,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// Runs that a process holds, and those that went on in one of the journals, are told and left
-// as they are; the others are copied.
+// Runs that a process holds, and runs that continued in one of the journals, are reported and left unchanged; the
+// others are copied.
 func TestCopyLeaves(t *testing.T) {
 	for _, pair := range pairs {
 		t.Run(pair.name, func(t *testing.T) {

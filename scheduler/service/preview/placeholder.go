@@ -10,10 +10,10 @@ import (
 // maxDepth bounds how deep the placeholder of a schema goes.
 const maxDepth = 5
 
-// placeholderText returns the text that stands for a value that is not known: ‹inputs.visitor›.
+// placeholderText returns the text that replaces an unknown value: ‹inputs.visitor›.
 func placeholderText(name string) string { return "‹" + name + "›" }
 
-// placeholderOf returns a value that fits a JSON Schema as far as its types go; the texts in it name the place that they stand for.
+// placeholderOf returns a value that fits a JSON Schema as far as its types go; the texts in it name their place.
 // name is the path of the value as a template writes it.
 func placeholderOf(schema value.Value, name string, depth int) value.Value {
 	for _, key := range []string{"const", "default"} {
@@ -63,8 +63,8 @@ func typeOf(schema value.Value) string {
 	return ""
 }
 
-// placeholderObject returns the members of an object: of a whole output those alone that it must have, for a template may ask whether
-// others are there, such as tool_calls of chat.
+// placeholderObject returns the members of an object: of a whole output only the required ones, for a template may
+// ask whether others exist, such as tool_calls of chat.
 func placeholderObject(schema value.Value, name string, depth int) value.Value {
 	object := value.NewMap(4)
 	if depth >= maxDepth {

@@ -32,7 +32,7 @@ const (
 type Values struct {
 	Inputs       value.Value
 	Conversation value.Value
-	// Steps are those that have ended, by their ids.
+	// Steps has the ended steps, by id.
 	Steps map[string]Step
 	// Variables are the values of vars.NAME, by their names.
 	Variables map[string]value.Value
@@ -43,7 +43,7 @@ type Step struct {
 	// Call is the one that ran; the output of another call says nothing of the step. "" is not known.
 	Call                  string
 	Params, Input, Output value.Value
-	// Spans and OutputSpans tell where their texts come from, as on record: see [journal.StepState].
+	// Spans and OutputSpans are the recorded origins of their texts: see [journal.StepState].
 	Spans, OutputSpans span.Record
 	IsSkipped          bool
 	Reason             string
@@ -68,7 +68,7 @@ type Options struct {
 // Result is a prompt with the sources of its pieces. [Render] makes it for its caller.
 type Result struct {
 	Prompts []*explain.Explanation
-	// Unknown are the inputs and steps that placeholders stand for: inputs.visitor, recall.
+	// Unknown lists the inputs and steps that placeholders replace: inputs.visitor, recall.
 	Unknown []string
 }
 
@@ -374,7 +374,8 @@ func (r *renderer) explain(ctx context.Context, record *journal.RunState) (*Resu
 	return &Result{prompts, r.unknown}, nil
 }
 
-// guard stands between the run and its calls: none works that reaches beyond the run. It is safe for concurrent use.
+// guard is between the run and its calls: it refuses calls that reach beyond the run. It is safe for concurrent
+// use.
 type guard struct {
 	// items are the steps whose items have placeholders as their outputs.
 	items map[string]bool

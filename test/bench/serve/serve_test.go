@@ -348,8 +348,8 @@ func follow(tb testing.TB, url string, isOpen func()) (late times) {
 	return late
 }
 
-// followAll has all readers follow a run that begin lets go on, and returns how late its
-// events came, and the resident memory that a reader takes.
+// followAll has all readers follow a run that begin continues, and returns how late its events came, and the
+// resident memory that a reader takes.
 func followAll(tb testing.TB, url string, resident func() int, begin func()) (late times, perReader string) {
 	var open, all sync.WaitGroup
 	open.Add(readers)

@@ -1,4 +1,4 @@
-// Package tokens holds the counts of llm/tokens to those of a library, and makes its table of the vocabulary, for
+// Package tokens compares the counts of llm/tokens with a library's, and makes its table of the vocabulary, for
 // example comparing both counts of each document in docs. It is a module of its own, because the library's
 // vocabularies take 6 MB of a program.
 package tokens
@@ -38,7 +38,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// makeTable returns the table that llm/tokens reads, whose form vocabulary.go tells.
+// makeTable returns the table that llm/tokens reads, whose form vocabulary.go describes.
 func makeTable(t *testing.T) []byte {
 	t.Helper()
 	library := codec.NewO200kBase()

@@ -28,8 +28,8 @@ import (
 const (
 	blobKey  = "$blob"
 	mediaKey = "$media"
-	// bigPayload is the size of JSON from which on a value is stored apart. Steps
-	// hand the same messages on and on: those are then stored once.
+	// bigPayload is the size of JSON from which on a value is stored apart. Steps pass the same messages on and on:
+	// these are then stored once.
 	bigPayload = 4 << 10
 	// maxHeight is the greatest depth of a value stored in one piece: a value as deep as JSON allows becomes deeper
 	// when an event wraps it, and must still be readable.
@@ -187,8 +187,8 @@ func (b Blobs) packText(s string) (packed value.Value, size int) {
 	return value.OfMap(value.Pairs(mediaKey, value.OfList(parts...))), size
 }
 
-// packMedia stores the bytes that the base64 text of an image stands for. Text
-// that would not come back the same is stored as it is.
+// packMedia stores the bytes of the base64 text of an image. Text that would not come back the same is stored
+// unchanged.
 func (b Blobs) packMedia(text string) value.Value {
 	data, err := base64.StdEncoding.Strict().DecodeString(text)
 	ref := value.NewMap(3)
@@ -201,7 +201,7 @@ func (b Blobs) packMedia(text string) value.Value {
 	return value.OfMap(ref)
 }
 
-// escapeRef tells an object that only looks like a reference from one.
+// escapeRef marks an object that only looks like a reference.
 func escapeRef(m *value.Map) *value.Map {
 	if m.Len() != 1 {
 		return m

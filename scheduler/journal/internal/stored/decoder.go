@@ -173,7 +173,7 @@ func (d *Decoder) loadBlob(sum Digest, secret bool) ([]byte, error) {
 	return data, err
 }
 
-// readBlob reads the value that a reference stands for.
+// readBlob reads the value of a reference.
 func (d *Decoder) readBlob(ref value.Value) (value.Value, error) {
 	text, _ := ref.Str()
 	sum, ok := ParseDigest(text)

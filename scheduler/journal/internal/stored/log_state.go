@@ -15,7 +15,7 @@ import (
 // the first failure, and cancels its watchers. A backend makes one when it opens a run and embeds it in its log.
 // It is safe for concurrent use; its mutex guards the fields and is held by callers of methods that end in Locked.
 type LogState struct {
-	// Opened is how the run stood when it was opened.
+	// Opened is the state of the run when it was opened.
 	Opened journal.RunInfo
 
 	sync.Mutex
@@ -41,7 +41,7 @@ func NewLogState(info *journal.RunInfo) *LogState {
 	return h
 }
 
-// Info returns how the run stood when it was opened.
+// Info returns the state of the run when it was opened.
 func (h *LogState) Info() journal.RunInfo { return h.Opened }
 
 // CheckLocked returns an error unless the events continue after the last one.
@@ -198,8 +198,7 @@ func CheckCancel(info *journal.RunInfo) error {
 	return nil
 }
 
-// IsUnheeded reports whether the holder of a run was asked to stop it and let go of it without having done so, as
-// it died.
+// IsUnheeded reports whether the holder of a run was asked to stop it and died without doing so.
 func IsUnheeded(info *journal.RunInfo) bool {
 	return info.Holder == nil && info.CancelRequested && CheckCancel(info) == nil
 }

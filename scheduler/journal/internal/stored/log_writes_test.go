@@ -8,7 +8,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// A failure is told once: to who waits for the write, to who writes next, or to who closes the log.
+// A failure is reported once: to the caller that waits for the write, to the next writer, or to the caller that
+// closes the log.
 func TestFailureIsToldOnce(t *testing.T) {
 	broken, late := errors.New("broken"), errors.New("late")
 	for name, of := range map[string]struct {

@@ -2,7 +2,7 @@ package stored
 
 import "strings"
 
-// base64Mark stands between the type of a data: URL and its bytes.
+// base64Mark is between the type of a data: URL and its bytes.
 const base64Mark = ";base64,"
 
 // isImage reports whether s is only the base64 text of an image, which APIs answer, and some accept, in place of a

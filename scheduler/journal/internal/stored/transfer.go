@@ -12,12 +12,12 @@ import (
 type Batch struct {
 	First  int64 // the seq of the first
 	Bodies [][]byte
-	Blobs  Blobs // those that no batch before had
+	Blobs  Blobs // the blobs that no earlier batch had
 	// Summary is the run's summary after the batch, in stored form.
 	Summary []byte
 }
 
-// batchBytes is how large a batch becomes at most, but for its last event.
+// batchBytes is the maximum size of a batch, without its last event.
 const batchBytes = 1 << 20
 
 // EncodeRun yields the stored form of the events of a run, in batches. They must be all that
