@@ -42,8 +42,8 @@ type Info struct {
 	Name string
 	// Summary is one sentence.
 	Summary Text
-	// Words translates a description in the schemas, which is in English; nil leaves them as they
-	// are. Use it by [Info.DescribeIn].
+	// Words translates a description in the schemas, which is in English; nil leaves them unchanged. Use it by
+	// [Info.DescribeIn].
 	Words func(english string) Text
 	// Params, Input and Output are JSON Schemas (draft 7) of objects. [Define]
 	// infers them from the types.
@@ -51,9 +51,9 @@ type Info struct {
 	// Literal names parameters that are taken as written, without templates. A flow
 	// computes one, or something in it, with !expr.
 	Literal []string
-	// Templates names Literal parameters that are texts of templates, which the call renders. They stand
-	// in the flow or in a file beside it: nothing that is known only when the flow runs is read as
-	// a template, so that !expr, enable_filling and the model that uses the call as a tool are refused there.
+	// Templates names Literal parameters that are texts of templates, which the call renders. They are in the flow or
+	// in a file beside it: nothing that is known only when the flow runs is read as a template, so that !expr,
+	// enable_filling and the model that uses the call as a tool are refused there.
 	Templates []string
 	// Messages names parameters that are lists of chat messages, each with a role: lint
 	// refuses references to lists of anything else there.
@@ -72,7 +72,8 @@ type Info struct {
 	// Provides is the built-in name, summary or facts, that templates of later steps have the output under, by its member of that
 	// name, or text; "" is none.
 	Provides string
-	// Outcome is the member of the output that tells in a word how the step ended, as branch does of choice; "" is none.
+	// Outcome is the member of the output that has a word for the step's outcome, for example branch of choice; "" is
+	// none.
 	Outcome string
 	// OmitsUnknown reports whether the output of a call that asks the model has only known values, as slot's has:
 	// values that the model did not know are left out. Other calls' models may write "N/A" there, which does not
@@ -87,15 +88,16 @@ type Info struct {
 	// UsesMemory reports whether it reads or writes the memory of the flow's user: lint refuses it in a
 	// flow that names none.
 	UsesMemory bool
-	// OnlyRecalls reports whether a call that uses the memory leaves it as it is, as memory-retrieve does.
+	// OnlyRecalls reports whether a call that uses the memory leaves it unchanged, as memory-retrieve does.
 	OnlyRecalls bool
 	// AllUsers names boolean parameters with which the call reads the memories of every user, such as all_users of
 	// memory-retrieve. Runs and single calls that are bound to a user refuse them, and a model that has
 	// the call as a tool is not offered them.
 	AllUsers []string
-	// IsContained reports whether the call reaches nothing beyond its parameters, the model, the memory of the run's user and other
-	// calls, which say so of themselves: template is contained, http is not. A call that does not say it may reach
-	// anything. Outside of flows, the token of a user may use contained calls only, and those that a setting lists.
+	// IsContained reports whether the call reaches nothing beyond its parameters, the model, the memory of the run's
+	// user and other calls, which declare it themselves: for example template is contained, http is not. A call that
+	// does not say it may reach anything. Outside of flows, the token of a user may use contained calls only, and
+	// calls that a setting lists.
 	IsContained bool
 	// Files names the parameters of a contained call that name files or folders of the machine, such as workspace:
 	// without them it reads none, and with them it is not contained.
@@ -111,7 +113,7 @@ type Info struct {
 	NoSubsteps bool
 	// Check finds parameters that the schema cannot refuse, such as two that exclude each other. Lint calls it with the parameters that are known
 	// before a flow runs, and the construction of the call with all values, so that both refuse the same: see [LintEnv.CheckExclusive].
-	// In params, null stands for values that env says are computed. nil: there is nothing to check.
+	// In params, null replaces values that env says are computed. nil: there is nothing to check.
 	Check func(params value.Value, env LintEnv) []schema.Problem
 	// Examples are runnable uses; the first is the one that people see.
 	Examples []Example
@@ -188,29 +190,29 @@ type Definition struct {
 	// null replaces values with a template. A call that asks no model returns the abilities that its output needs of
 	// the model that gets it, such as images. nil: nothing.
 	Needs func(params value.Value) []string
-	// Tools returns the tools that the model gets with these parameters. In params, null stands for values that hold
-	// a template; tools that only the run knows are left out, and isWhole is false then. nil: the call offers none.
+	// Tools returns the tools that the model gets with these parameters. In params, null replaces values that hold a
+	// template; tools that only the run knows are left out, and isWhole is false then. nil: the call offers none.
 	Tools func(params value.Value) (tools []Tool, isWhole bool)
 	// Runs returns the calls and flows that it runs inside its step, as far as params name them: lint checks these
 	// too. In params, null replaces values with a template. nil: it runs none by name.
 	Runs func(params value.Value) []Inside
-	// ReadsConversation reports whether a step with these parameters reads the messages before the
-	// question by itself ([Env.Dialogue]). In params, null stands for values that hold a template.
-	// nil: it never does. [ReadsUnlessGiven] makes it for most calls.
+	// ReadsConversation reports whether a step with these parameters reads the messages before the question by itself
+	// ([Env.Dialogue]). In params, null replaces values that hold a template. nil: it never does. [ReadsUnlessGiven]
+	// makes it for most calls.
 	ReadsConversation func(params value.Value) bool
 	// Templates returns the templates among the parameters that use their step's variables: the engine adds the
 	// values of the names that they mention. nil: there are none.
 	Templates func(params value.Value) []Template
-	// Texts are those that the call has in each language.
+	// Texts are the call's texts in each language.
 	Texts []Texts
 	// TakeMessage adds a message of the user, who has answered the question of a step of the call in words, to the
 	// step's params; the call reads it when the step runs again. asked is the question that the user read, "" if it
 	// is not known. ok is false for params with which it reads none, for example of a check without a model. nil: the
 	// call only takes values.
 	TakeMessage func(params value.Value, asked, message string) (with value.Value, ok bool)
-	// Composes returns, in order, the pieces of the text or the messages at a JSON pointer of the output; ""
-	// stands for the messages that the call sends to its model. In params, null stands for values with a template. Lint
-	// finds prompts by it that begin with a text which changes from request to request. nil, or no pieces: not known.
+	// Composes returns, in order, the pieces of the text or the messages at a JSON pointer of the output; "" means
+	// the messages that the call sends to its model. In params, null replaces values with a template. Lint finds
+	// prompts by it that begin with a text which changes from request to request. nil, or no pieces: not known.
 	Composes func(pointer string, params value.Value) []PromptPiece
 	// Origins returns the origins of the text that a finished step has at a JSON pointer, which begins with /input or
 	// /output: the parameters that the call passes on. It is only called when people ask, so that it costs a run
@@ -271,8 +273,8 @@ type LintEnv struct {
 	// IsOpen is set if parameters missing from params may be given when the step runs: by the model that uses the
 	// call as a tool, or by the call that fills them.
 	IsOpen bool
-	// Tries is how often a step is tried, from 1: it may run again then, and also when its run goes on after its process died. It is 0
-	// for a use outside of steps, such as a tool of a model.
+	// Tries is how often a step is tried, from 1: it runs again for a retry, and also when its run continues after
+	// its process died. It is 0 for a use outside of steps, such as a tool of a model.
 	Tries int
 }
 

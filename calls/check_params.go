@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// CheckParams finds all that is wrong with parameters as far as they are known: by [Info.Check] and [Definition.Lint].
+// CheckParams finds all faults of parameters as far as they are known: by [Info.Check] and [Definition.Lint].
 func (d Definition) CheckParams(params value.Value, env LintEnv) (problems []schema.Problem) {
 	if d.Info.Check != nil {
 		problems = d.Info.Check(params, env)

@@ -19,8 +19,9 @@ type Chunk struct {
 	Text string
 	// Secret are the bytes of Text that came from secrets; nil if the call does not know of any.
 	Secret []value.ByteRange
-	// Spans tell where the bytes of Text come from, if the call has rendered it from a template: the bytes of the template,
-	// and values that are named by their parameters, for example values with the pointer /city. nil: the call does not tell.
+	// Spans are the origins of the bytes of Text, if the call has rendered it from a template: the bytes of the
+	// template, and values that are named by their parameters, for example values with the pointer /city. nil: the
+	// call does not report them.
 	Spans []span.Span
 	// Data is an object.
 	Data *value.Value

@@ -8,10 +8,10 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// Confined returns a copy of the Registry for parameters that come from someone who may not reach files and
-// other programs: the user of a server, outside of flows. Of the calls that isAllowed does not name, those that are not contained
-// ([Info] IsContained) are refused when they are constructed, and so are the parameters of others that name files.
-// Functions of plugins that it does not name are not there.
+// Confined returns a copy of the Registry for parameters from a user who may not access files and other programs:
+// the user of a server, outside of flows. Calls that isAllowed does not name and that are not contained ([Info]
+// IsContained) are refused when they are constructed, and so are parameters of other calls that name files.
+// Functions of plugins that it does not name are missing.
 func (r *Registry) Confined(isAllowed func(name string) bool) *Registry {
 	c := &Registry{}
 	if r != nil {
@@ -32,7 +32,7 @@ func (r *Registry) Confine(d Definition) Definition {
 	return d.confined()
 }
 
-// hides reports whether an importance function or a resolver of a plugin is not for those who use the Registry.
+// hides reports whether an importance function or a resolver of a plugin is hidden from the users of the Registry.
 func (r *Registry) hides(name string, function any) bool {
 	o, ok := function.(plugins.Outsider)
 	return ok && o.IsOutside() && r.isConfined(name)

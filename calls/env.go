@@ -79,7 +79,7 @@ type System struct {
 	// Tape records requests to the outside, or plays them; calls that use other protocols than HTTP use it through
 	// [Exchange]. nil: the run is not recorded.
 	Tape Tape
-	// Clock is the run's clock; nothing else tells the time.
+	// Clock is the run's clock; calls use no other clock.
 	Clock func() time.Time
 	// Rand is seeded by the run and the step, so that a run can be replayed. It is
 	// not safe for concurrent use.
@@ -168,9 +168,9 @@ type Calls interface {
 // it is safe for concurrent use.
 type Asker interface {
 	// Ask returns an object of the schema, which must have required properties. Until people
-	// have given these, the run waits, and the error has [ErrWaiting]; once they have, the step
-	// runs again. So a call has to ask in an order that depends on nothing but its input, the outputs of [Once], and
-	// earlier answers. why tells people who asks, and for which purpose.
+	// have given these, the run waits, and the error has [ErrWaiting]; once they have, the step runs again. So a call
+	// has to ask in an order that only depends on its input, the outputs of [Once], and earlier answers. why tells
+	// people who asks, and for which purpose.
 	Ask(ctx context.Context, why string, wanted value.Value) (value.Value, error)
 }
 
@@ -208,8 +208,8 @@ func HasProvider(p llm.Provider) bool {
 	return p != nil && !isNone
 }
 
-// Warn tells the user of the run something, by a code and a text: it becomes an event at
-// once, in the language of the run. It may be used concurrently.
+// Warn gives the user of the run a message, with a code and a text: it becomes an event at once, in the language
+// of the run. It may be used concurrently.
 func (e *Env) Warn(code, format string, args ...any) {
 	e.WarnOf(Warning{Code: code, Text: wording.Say(format, args...).In(e.language())})
 }

@@ -34,8 +34,8 @@ func (e LintEnv) OfTool(pointer string) LintEnv {
 	return e
 }
 
-// LintDirs finds, among parameters that name directories, those in whose place something else
-// is, such as a pipe, and warns of those that do not exist. Nothing is opened.
+// LintDirs finds, among parameters that name directories, parameters that lead to something else, such as a pipe,
+// and warns of missing directories. Nothing is opened.
 func (e LintEnv) LintDirs(params value.Value, names ...string) (problems []schema.Problem) {
 	for _, name := range names {
 		given, _ := params.Get(name)
@@ -56,9 +56,9 @@ func (e LintEnv) LintDirs(params value.Value, names ...string) (problems []schem
 	return problems
 }
 
-// LintFilesIn finds, among files in a directory that parameters name, those that are pipes, devices or
-// directories. A missing file is not reported: it may exist when the flow runs. If the parameter is not given, the
-// usual files are checked.
+// LintFilesIn finds, among files in a directory that parameters name, pipes, devices and directories. A missing
+// file is not reported: it may exist when the flow runs. If the parameter is not given, the usual files are
+// checked.
 func (e LintEnv) LintFilesIn(params value.Value, dir, list string, usual ...string) (problems []schema.Problem) {
 	given, _ := params.Get(dir)
 	text, _ := given.Str()

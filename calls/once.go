@@ -7,15 +7,15 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// SurvivedError is the failure of a piece of work that its call goes on after: the output of
-// the piece tells of it. [Survived] makes it.
+// SurvivedError is the failure of a piece of work after which its call continues: the output of the piece reports
+// it. [Survived] makes it.
 type SurvivedError struct{ Err error }
 
 func (e *SurvivedError) Error() string { return e.Err.Error() }
 func (e *SurvivedError) Unwrap() error { return e.Err }
 
-// Survived lets a piece of work fail and keep its output, as an agent tells its model of a tool
-// that failed. Events show the error beside the output, and it counts as a warning.
+// Survived lets a piece of work fail and keep its output, as for an agent that reports a failed tool to its model.
+// Events show the error beside the output, and it counts as a warning.
 func Survived(err error) error { return &SurvivedError{err} }
 
 // Once does a piece of work of a call that need not be done twice, such as one

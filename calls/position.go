@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// PositionError is an error with its place in a text that a call takes as it is
-// written: a template, a condition. The engine turns the place into one of the flow
-// file, or of the file that the text was read from.
+// PositionError is an error with its place in a text that a call takes literally: a template, a condition. The
+// engine turns the place into one of the flow file, or of the file that the text was read from.
 type PositionError struct {
 	// Pointer is the RFC 6901 pointer of the text in the parameters.
 	Pointer string

@@ -56,15 +56,14 @@ const (
 // Record is the record of a step that ran a call.
 type Record struct {
 	Params, Input, Output value.Value
-	// Spans are those of the text of the output that the call has told with its [Chunk]; nil: it has told none.
+	// Spans are the spans of the output's text that the call has reported with its [Chunk]; nil: none.
 	Spans []span.Span
 	// Seen returns the question, the conversation and the finished steps that the step saw. nil: that is not
 	// known.
 	Seen func() *Vars
 }
 
-// FromParam returns the origin of a text that is a parameter, or a string inside one,
-// as it is.
+// FromParam returns the origin of a text that is an unchanged parameter, or a string inside one.
 func FromParam(pointer, text string) []Origin {
 	if text == "" {
 		return nil

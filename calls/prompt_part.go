@@ -12,8 +12,7 @@ type Part struct {
 	// Kind is the kind of the piece's source: text, variable, module, identity, file, memory, skill, history,
 	// message, image, preset, world_book ...
 	Kind string `json:"kind"`
-	// Name tells pieces of one kind apart: a file's path, a module's name, an
-	// entry's id.
+	// Name distinguishes pieces of one kind: a file's path, a module's name, an entry's id.
 	Name string `json:"name"`
 	// Module is the name of an input module, as Name; only input sets it.
 	Module string `json:"module,omitempty"`
@@ -72,8 +71,7 @@ func AnswerPart(message int, text string) Part {
 	return NewPart(message, "answer", Traced{Text: text, Origins: []Origin{{End: len(text), Kind: OriginAnswer}}})
 }
 
-// MessagePart returns the part of a message that is the value of a source, such as a
-// parameter, as it is.
+// MessagePart returns the part of a message that is the value of a source, such as a parameter, unchanged.
 func MessagePart(message int, source Origin) Part {
 	source.Start, source.End = 0, 0
 	return Part{Message: &message, Included: true, Origins: []Origin{source}}

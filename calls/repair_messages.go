@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// RepairedMessage is a message that [RepairMessages] keeps, and its index among those given.
+// RepairedMessage is a message that [RepairMessages] keeps, and its index among the given ones.
 type RepairedMessage struct {
 	*value.Map
 	Index int

@@ -103,7 +103,7 @@ func decodeAnswer[T any](ctx context.Context, name string, answer value.Value) (
 	return result, nil
 }
 
-// tapedError is an error as it is recorded: with everything that decides whether a step is tried again, and the
+// tapedError is the recorded form of an error: with everything that decides whether a step is tried again, and the
 // text for people.
 type tapedError struct {
 	Kind      Kind   `json:"kind"`
@@ -117,7 +117,7 @@ type tapedError struct {
 	IsOverdue bool `json:"overdue,omitempty"`
 }
 
-// tapedServerError is an [llm.Error] as it is recorded.
+// tapedServerError is the recorded form of an [llm.Error].
 type tapedServerError struct {
 	Status       int   `json:"status,omitempty"`
 	Temporary    bool  `json:"temporary,omitempty"`
@@ -125,8 +125,8 @@ type tapedServerError struct {
 	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
 }
 
-// newTapedError returns an error as it is recorded; nil if the run was stopped, or waits for people: that is nothing an
-// outside has answered.
+// newTapedError returns the recorded form of an error; nil if the run was stopped, or waits for people: that is
+// not an answer from outside.
 func newTapedError(ctx context.Context, err error) *tapedError {
 	isOverdue := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	isStopped := ctx.Err() != nil && !isOverdue

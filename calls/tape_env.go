@@ -28,7 +28,7 @@ type tapedHTTP struct {
 	tape  Tape
 }
 
-// tapedHTTPRequest is a request as it is recorded.
+// tapedHTTPRequest is the recorded form of a request.
 type tapedHTTPRequest struct {
 	Method  string              `json:"method"`
 	URL     string              `json:"url"`
@@ -36,7 +36,7 @@ type tapedHTTPRequest struct {
 	Body    string              `json:"body,omitempty"`
 }
 
-// tapedResponse is an answer as it is recorded. A body that is not text is in base64.
+// tapedResponse is the recorded form of an answer. A body that is not text is in base64.
 type tapedResponse struct {
 	Status  int                 `json:"status"`
 	Headers map[string][]string `json:"headers,omitempty"`

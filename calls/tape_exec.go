@@ -28,7 +28,7 @@ type tapedAsk struct {
 	Parts   []Part       `json:"parts,omitempty"`
 }
 
-// tapedRequest is an [llm.Request] as it is recorded.
+// tapedRequest is the recorded form of an [llm.Request].
 type tapedRequest struct {
 	Model          string                     `json:"model,omitempty"`
 	Messages       []llm.Message              `json:"messages"`
@@ -186,7 +186,7 @@ func (x *execution) play(ctx context.Context, out *tapedOutput) {
 	}
 }
 
-// pieces returns the text as it was streamed; in one piece if a secret in it was masked.
+// pieces returns the text in its streamed pieces; in one piece if a secret in it was masked.
 func (o *tapedOutput) pieces() (pieces []string) {
 	rest := o.Text
 	for _, n := range o.Pieces {

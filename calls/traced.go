@@ -37,8 +37,8 @@ func TracedUser(text string) Traced {
 	return Traced{text, []Origin{{End: len(text), Kind: OriginUser}}}
 }
 
-// TracedFile returns the text of a file without a byte-order mark, and with CRLF and CR as LF.
-// Its origins are the bytes and lines of the file as they are.
+// TracedFile returns the text of a file without a byte-order mark, and with CRLF and CR as LF. Its origins are the
+// bytes and lines of the unchanged file.
 func TracedFile(path, content string) Traced {
 	mark := len(content) - len(strings.TrimPrefix(content, "\ufeff"))
 	var text strings.Builder
@@ -222,9 +222,9 @@ func (t Traced) TruncatedTo(short string) Traced {
 	return t.Slice(0, len(kept)).Append(Traced{Text: short[len(kept):]})
 }
 
-// TracedJSON returns the JSON of a value. from returns the origin of the value at a
-// pointer into it. Strings that JSON writes as they are, are copies of theirs; names of members
-// belong to their object. Brackets, commas and quotes around these are the call's own.
+// TracedJSON returns the JSON of a value. from returns the origin of the value at a pointer into it. Strings that
+// JSON writes unescaped are copies of the value's; names of members belong to their object. Brackets, commas and
+// quotes around these are the call's own.
 func TracedJSON(v value.Value, from func(pointer string) Origin) Traced {
 	return jsonTracer{from: from}.trace(v)
 }
@@ -243,7 +243,7 @@ type jsonTracer struct {
 
 func (j jsonTracer) trace(v value.Value) Traced { return Traced{}.Append(j.appendJSON(nil, v, "")...) }
 
-// copied returns a text that stands for the value at a pointer.
+// copied returns a text with the origin of the value at a pointer.
 func (j jsonTracer) copied(pointer, text string) Traced {
 	o := j.from(pointer)
 	o.Start, o.End = 0, len(text)
@@ -305,7 +305,7 @@ func originsOfShortened(o Origin, text string) []Origin {
 	return []Origin{o, marker}
 }
 
-// escapeJSON returns the text as it stands between the quotes in JSON.
+// escapeJSON returns the text as written between the quotes in JSON.
 func escapeJSON(t Traced) Traced {
 	var pieces []Traced
 	end := 0

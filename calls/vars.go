@@ -16,8 +16,8 @@ type Vars struct {
 	Inputs value.Value
 	// Question is inputs.question, or "".
 	Question string
-	// Conversation is the list of messages that came with the request before the question,
-	// oldest first: roles, parts, names and tool calls as they were sent. Null is none.
+	// Conversation is the list of messages that came with the request before the question, oldest first: roles,
+	// parts, names and tool calls as sent. Null is none.
 	Conversation value.Value
 	// Resolved are the values of variable resolvers that the step mentions, by
 	// name.

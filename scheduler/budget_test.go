@@ -105,7 +105,7 @@ func TestBudgetStopsWithinADelta(t *testing.T) {
 	}
 }
 
-// Who does not wait any more pays no counting, and no provider goes on for ever.
+// A caller that stops waiting pays for no counting, and no provider continues for ever.
 func TestCountingEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

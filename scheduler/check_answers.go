@@ -15,7 +15,7 @@ import (
 )
 
 // checkAnswersWithSlot checks the answers of a resumed run beyond [CheckAnswers]: slot reads them with all known
-// values, which tell more than the schema. A value that slot reads in another form, for example "tomorrow", is
+// values, which allow more than the schema. A value that slot reads in another form, for example "tomorrow", is
 // kept as it reads it now.
 func (e *StepExecutor) checkAnswersWithSlot(r *run, state *journal.RunState, notes []*pendingEvent) error {
 	def, ok := e.registry().Call(flow.CallSlot)

@@ -36,11 +36,11 @@ type outputCollector struct {
 	text strings.Builder
 	// secret are the bytes of text that the call knows to be secret.
 	secret []value.ByteRange
-	// spans are those of text, if the call knows them of all of it; traced is the output with them.
+	// spans are the spans of text, if the call knows them for all of it; traced is the output with them.
 	spans  []span.Span
 	traced tracedValue
 	data   *value.Value
-	some   bool // there was text, be it empty
+	some   bool // there was text, possibly empty
 	err    error
 }
 
@@ -147,7 +147,7 @@ func (f *outputCollector) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 		}
 	}
 	if f.err == nil {
-		f.err = f.ctx.Err() // the call stopped without a word because it was told to
+		f.err = f.ctx.Err() // the call stopped without a word because it had to
 	}
 	if f.err == nil && f.sink != nil {
 		f.emitDeltas(f.mask.flushAll())
@@ -184,7 +184,8 @@ func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 	return f.err == nil
 }
 
-// addSpans adds where the text of a chunk comes from. Nothing is kept of a text of which a call tells that only in part.
+// addSpans adds the origins of the text of a chunk. They are dropped if a call reports them for only a part of the
+// text.
 func (f *outputCollector) addSpans(c calls.Chunk) {
 	start, end := f.text.Len(), 0
 	if last := len(f.spans) - 1; last >= 0 {
@@ -199,7 +200,7 @@ func (f *outputCollector) addSpans(c calls.Chunk) {
 	}
 }
 
-// traceText notes where the text of the output comes from, if the call has told it.
+// traceText notes the origins of the output's text, if the call has reported them.
 func (f *outputCollector) traceText(output value.Value) {
 	if last := len(f.spans) - 1; f.data == nil && last >= 0 && f.spans[last].End == f.text.Len() {
 		f.traced = tracedValue{value: output, members: []span.Member{{Pointer: "/text", Spans: f.spans}}}

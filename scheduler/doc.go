@@ -17,9 +17,8 @@
 // [StepExecutor.Run] (start.go) checks the inputs, applies their defaults and decides
 // which memory the flow works in (prepare.go), and starts (worker.go): flow.started. All that is outside
 // is injected by the fields of [StepExecutor] (executor.go): the model, memory, clock,
-// ids, the seed of random numbers, the sleeper. With those fixed, the events of
-// steps that do not run side by side are a function of the flow, its inputs and the
-// answers of the calls.
+// ids, the seed of random numbers, the sleeper. With those fixed, the events of steps that do not run in parallel
+// are a function of the flow, its inputs and the answers of the calls.
 //
 // Everything that a flow can name (calls, importance functions and resolvers of variables) is in the
 // [calls.Registry]. Functions of plugins are in it like all others; the host starts their program when the first
@@ -38,9 +37,9 @@
 //
 // # A step
 //
-// step_phases.go takes a step through its phases. First its condition, when (skip_step.go); a step
-// that goes on is announced: step.started. With for_each its items become jobs of
-// their own in the same queue (foreach.go). Then, once per attempt:
+// step_phases.go takes a step through its phases. First its condition, when (skip_step.go); a step that will run
+// is announced: step.started. With for_each its items become jobs of their own in the same queue (foreach.go).
+// Then, once per attempt:
 //
 //   - the variables that it mentions are resolved, in one batch per resolver, and its parameters rendered;
 //     scope.go says what each name means, upstream.go has the results of finished steps, step_env.go the call's
@@ -67,7 +66,7 @@
 // [Elsewhere], a flow with a queue is a separate run on other machines, which the step waits for (elsewhere.go).
 // Anything else that a call runs inside itself is a pseudo-step STEP/NAME-N (substep.go): another call, such as
 // slot for the filling of fetch, fetch/slot-1, or a piece of its own work ([calls.Once]), such as a round of an
-// agent, clerk/round-2. One that finished is safe before the step goes on, and later attempts use its output.
+// agent, clerk/round-2. One that finished is safe before the step continues, and later attempts use its output.
 //
 // # Waiting
 //
@@ -112,9 +111,9 @@
 // [journal.RunState] and package scheduler/explain put events together again for people; the latter uses a
 // [journal.Prompt] (record_prompts.go) to show the messages that a step has sent to a model, and the origin of
 // each piece: a [calls.Part] has the source of a piece as the call reports it, in the output of the step or beside
-// the messages that it sent.
-// Templates tell while they render where each byte comes from; step.input, step.finished and flow.finished keep that
-// as spans (record_spans.go, package llm/value/span), and explain reads them: nothing is rendered a second time.
+// the messages that it sent. Templates record the origin of each byte while they render; step.input, step.finished
+// and flow.finished keep that as spans (record_spans.go, package llm/value/span), and explain reads them: nothing
+// is rendered a second time.
 //
 // A [Tape] records the answers that calls get from outside, or plays them, so that a run can be repeated without
 // network, plugins and store ([calls.Env.UseTape]). It covers HTTP, tools of MCP servers, the memory, variables
@@ -124,19 +123,17 @@
 //
 // # The end
 //
-// The last worker renders the outputs: flow.finished (run_end.go). A flow without
-// outputs gives, by their ids, the outputs of the steps that talk to the user and
-// of those that no other step needs.
+// The last worker renders the outputs: flow.finished (run_end.go). A flow without outputs gives, by their ids, the
+// outputs of the steps that talk to the user and of the steps that no other step needs.
 //
-// A step that fails tells the running ones to stop, and no other starts; those
-// that stop are step.failed with kind canceled. When all have stopped, or the
-// grace is over, the flow ends: flow.failed, with the reply that on_error made of the error as its text. Ending
-// the context does the same: flow.cancelled. A call that does not stop is abandoned, and its further output is
-// dropped. A panic becomes an error of its step, with the stack in the log. Errors get their position, and a hint
-// if one is known, in run_error.go; errors.go has the types.
+// A step that fails tells the running ones to stop, and no other starts; the stopped ones are step.failed with
+// kind canceled. When all have stopped, or the grace is over, the flow ends: flow.failed, with the reply that
+// on_error made of the error as its text. Ending the context does the same: flow.cancelled. A call that does not
+// stop is abandoned, and its further output is dropped. A panic becomes an error of its step, with the stack in
+// the log. Errors get their position, and a hint if one is known, in run_error.go; errors.go has the types.
 //
-// Tests of flows end a run before: until.go stops it at a step whose prompt is made, and an
-// [Interceptor] stands in for calls.
+// Tests of flows end a run before: until.go stops it at a step whose prompt is made, and an [Interceptor] replaces
+// the work of calls.
 //
 // # Files
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// Durations come from the stopwatch: the clock of a run may stand still, and a resumed run's clock may be years
+// Durations come from the stopwatch: the clock of a run may be stopped, and a resumed run's clock may be years
 // behind.
 func TestDurations(t *testing.T) {
 	const flow = `

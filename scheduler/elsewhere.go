@@ -156,7 +156,7 @@ func (t *task) emitWaitingInside(w journal.WaitingFor, st *journal.StepState, sp
 	}
 }
 
-// emitEndsInside tells of the steps of a child run that waited here how they have ended.
+// emitEndsInside emits the ends of the steps of a child run that waited here.
 func (t *task) emitEndsInside(child *journal.RunState) {
 	if t.run.earlier.state == nil {
 		return

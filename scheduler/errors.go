@@ -45,10 +45,9 @@ func (f *Failure) In(language string) string {
 // Unwrap returns the error of the call.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// JournalError ends the events of a run whose journal cannot be written or read. Nothing
-// is known to be wrong with the flow: once the journal works again,
-// [StepExecutor.Resume] goes on after the last event that it has. The engine makes it; it
-// does not change afterwards.
+// JournalError ends the events of a run whose journal cannot be written or read. It does not mean a fault of the
+// flow: once the journal works again, [StepExecutor.Resume] continues after the last event in it. The engine makes
+// it; it does not change afterwards.
 type JournalError struct {
 	Run string
 	Err error

@@ -20,7 +20,7 @@ type pendingEvent struct {
 	placedEvent
 	data          journal.Data
 	params, input value.Value // output and outputs use params
-	message       string      // of the user, as it is
+	message       string      // of the user, unchanged
 	usage         llm.Usage
 	duration      float64
 }

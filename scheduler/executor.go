@@ -18,9 +18,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// StepExecutor runs flows. Its zero value works: it has no model, no memory and
-// no functions, and tells the machine's time. Set the fields before the first
-// Run; many runs may share one StepExecutor.
+// StepExecutor runs flows. Its zero value works: it has no model, no memory and no functions, and uses the
+// machine's clock. Set the fields before the first Run; many runs may share one StepExecutor.
 type StepExecutor struct {
 	// Env is the template of the calls' environment; nil is [calls.NewEnv]. Every step gets a copy with the Loader's
 	// Registry, a metered LLM, the random numbers of its own, its Vars, the directory of its flow file and a runner
@@ -31,8 +30,8 @@ type StepExecutor struct {
 	// refused, and [StepExecutor.Resume] fails.
 	Loader *flow.Loader
 	// Models finds the model providers of the names that a flow or a step has under llm, in the order in which they
-	// are asked; no names stand for the default. It is called once for each flow, and for each step with names of its
-	// own. nil: Env's provider answers all.
+	// are asked; no names mean the default. It is called once for each flow, and for each step with names of its own.
+	// nil: Env's provider answers all.
 	Models func(names []string) ([]llm.Candidate, error)
 	// LLM are the names of the model providers of flows that name none, for a run that another one
 	// waits for; empty is the default.
@@ -52,8 +51,8 @@ type StepExecutor struct {
 	Zone *time.Location
 	// UserZone returns the time zone of a user, nil for one who has none: it comes before Zone. It may be nil.
 	UserZone func(user string) *time.Location
-	// Question returns the words in which people are asked for a place: a model that reads their answer is told them.
-	// nil: it is not told.
+	// Question returns the words in which people are asked for a place: a model that reads their answer gets them
+	// too. nil: it does not.
 	Question func(language string, place journal.AskedPlace) string
 	// NewRunID makes the id of a run; nil makes a UUID of version 7.
 	NewRunID func() string
@@ -89,7 +88,7 @@ type StepExecutor struct {
 	Tape Tape
 	// Start is how the run begins that Tape records or plays; nil: as the other fields say.
 	Start *RecordedStart
-	// Interceptor stands between steps and their calls, for tests of flows; nil: nothing does.
+	// Interceptor is called between steps and their calls, for tests of flows; nil: nothing does.
 	Interceptor Interceptor
 	// OnRequest is called with each request to a model before it is sent, also with one that Until holds back; path
 	// is the asking call's, as in [calls.Env]. It may be called concurrently and must not change the request; nil: it
@@ -100,29 +99,28 @@ type StepExecutor struct {
 	// CancelGrace limits the wait for steps that were told to stop; 0 is 5 s. Steps that have not stopped by then are
 	// abandoned with a warning in the log.
 	CancelGrace time.Duration
-	// Drain, once it is closed, lets runs begin no further step of their own: those at work
-	// come to their end, then the run is handed over as with [ErrHandOver]. nil: never.
+	// Drain, once it is closed, makes runs begin no further step of their own: running steps come to their end, then
+	// the run is handed over as with [ErrHandOver]. nil: never.
 	Drain <-chan struct{}
 	// Sleep waits between attempts, or until ctx ends; nil is a timer.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Stopwatch tells the time by which durations are measured, whatever the clock of
-	// the run says; nil is the machine's.
+	// Stopwatch is the clock for measuring durations, independent of the run's clock; nil is the machine's.
 	Stopwatch func() time.Time
 	// Journal records the runs, so that they can be resumed; nil: nothing is kept.
 	Journal journal.Journal
 	// Durability is the mode of new runs; "" is [journal.Sync].
 	Durability journal.Durability
-	// Owner is whose runs these are, new ones and those that are resumed.
+	// Owner is the owner of the runs, new and resumed ones.
 	Owner Owner
 	// Labels are the labels of new runs in the journal, by which they are found.
 	Labels map[string]string
 	// Program is the version of the program, kept with every new run.
 	Program string
-	// Worker is this process if it is a server or a worker: events tell that it goes on with the run. nil tells nothing.
+	// Worker is this process if it is a server or a worker: events name it when it begins or continues a run. nil:
+	// they name none.
 	Worker *journal.Process
-	// Root is the folder of the project: the journal keeps paths of flow files in it as
-	// relative ones, so that a process on another machine, with another Root, can go on
-	// with the run. "" keeps absolute paths.
+	// Root is the folder of the project: the journal keeps paths of flow files in it as relative ones, so that a
+	// process on another machine, with another Root, can continue the run. "" keeps absolute paths.
 	Root string
 	// Options are kept with every new run: see [journal.RunHeader].
 	Options value.Value
@@ -133,9 +131,9 @@ type StepExecutor struct {
 // stopped.
 type Tape interface {
 	calls.Tape
-	// Begin tells the id of the run, how often it was resumed before, and the time of its clock.
+	// Begin receives the id of the run, how often it was resumed before, and the time of its clock.
 	Begin(id string, part int, now time.Time)
-	// End tells whether the run has finished; else it waits, was stopped, or has failed.
+	// End receives whether the run has finished; else it waits, was stopped, or has failed.
 	End(isWhole bool) error
 }
 
@@ -151,8 +149,8 @@ type RecordedStart struct {
 	Language string
 }
 
-// Interceptor stands between the steps of runs and their calls. Tests of flows have one, for a run; it
-// is safe for concurrent use.
+// Interceptor is called between the steps of runs and their calls. Tests of flows have one, for a run; it is safe
+// for concurrent use.
 type Interceptor interface {
 	// Exec returns the output of a call in place of its work; nil lets it work. It is called when the input is
 	// recorded. The output is checked like the call's own.

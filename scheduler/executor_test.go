@@ -31,8 +31,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRun runs every flow of testdata/run, one step at a time, and compares its
-// events with those that are written there.
+// TestRun runs every flow of testdata/run, one step at a time, and compares its events with the events written
+// there.
 func TestRun(t *testing.T) {
 	files, err := filepath.Glob("testdata/run/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -196,7 +196,7 @@ func testCalls() []calls.Definition {
 	}
 }
 
-// flaky fails as often as it is told, then succeeds.
+// flaky fails as often as its parameters say, then succeeds.
 func flaky() calls.Definition {
 	var mu sync.Mutex
 	failed := map[string]int64{}

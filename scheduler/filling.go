@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// The ways in which a step goes on if its values stay unknown.
+// The ways in which a step continues if its values stay unknown.
 const (
 	missingFail   = "fail"
 	missingReturn = "return"

@@ -74,8 +74,7 @@ func (e *fanOut) restoreItems(r *run, t *task) []bool {
 	return kept
 }
 
-// beginItemsLocked queues the first items. Those that an earlier process finished stay as
-// they are.
+// beginItemsLocked queues the first items. Items that an earlier process finished stay unchanged.
 func (e *fanOut) beginItemsLocked(r *run, t *task) {
 	if !r.order.FanOut(t.step.Index, len(e.items), t.step.MaxParallel, e.restoreItems(r, t)) {
 		e.finishItemsLocked(r, t)

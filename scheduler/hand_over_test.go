@@ -19,8 +19,8 @@ func captured(e **scheduler.StepExecutor) schedulertest.Option {
 	return schedulertest.Executor(func(exec *scheduler.StepExecutor) { *e = exec })
 }
 
-// TestHandOver hands a run over while a step, an item and a step of a sub-flow are at
-// work: no event tells of it, and the next process does these again.
+// TestHandOver hands a run over while a step, an item and a step of a sub-flow are at work: there is no event of
+// it, and the next process repeats these.
 func TestHandOver(t *testing.T) {
 	ctx, handOver := context.WithCancelCause(t.Context())
 	defer handOver(nil)
@@ -172,7 +172,7 @@ outputs: {q: "{{ a.q }}", n: "{{ a.n }}"}
 	}
 }
 
-// Each process that goes on with a run is named by the event that tells so, and by the state of the run, in their order.
+// Each process that continues a run is named in the event of that, and in the state of the run, in their order.
 func TestWorkerIsNamed(t *testing.T) {
 	var e *scheduler.StepExecutor
 	first, second := &journal.Process{Host: "a", PID: 1, Version: "v1"}, &journal.Process{Host: "b", PID: 2}

@@ -20,8 +20,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// pieced is a call that does pieces of work, and notes those that were really done.
-// fails stands between them.
+// pieced is a call that does pieces of work, and notes the pieces really done. fails is called between them.
 func pieced(done *[]string, fails func(after string) error) calls.Definition {
 	return schedulertest.Do("pieced", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
 		all := value.NewMap(3)

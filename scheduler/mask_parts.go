@@ -41,7 +41,7 @@ func (m partsMask) maskPart(p calls.Part, text maskRanges) calls.Part {
 	start, end := text.at(p.Start), text.at(p.End)
 	var origins []calls.Origin
 	for _, o := range p.Origins {
-		if o.Start == o.End { // it stands for all of the message
+		if o.Start == o.End { // it describes all of the message
 			origins = append(origins, o)
 			continue
 		}

@@ -65,7 +65,7 @@ func (s *secrets) findUnmaskable(v value.Value, pointer string) (at string, foun
 		}
 	default:
 		v.ShortSecrets(func(text string) {
-			// A secret that is short itself is masked all the same; a mask in a record is one already.
+			// A secret that is short itself is masked too; a mask in a record is one already.
 			found = found || text != masked && !s.set.Has(text)
 		})
 	}
@@ -105,8 +105,8 @@ func changedPointers(found []string, v, clear value.Value, pointer string) []str
 	return found
 }
 
-// restoreHidden puts back the secrets that were masked in v at the pointers hidden, from a value that
-// is known again. lost are the pointers of those that it does not have.
+// restoreHidden puts back the secrets that were masked in v at the pointers hidden, from a value that is known
+// again. lost has the pointers of secrets that it does not have.
 func (s *secrets) restoreHidden(v, from value.Value, hidden []string) (full value.Value, lost []string) {
 	if len(hidden) == 0 {
 		return v, nil

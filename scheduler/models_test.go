@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// providers answers every name by a provider that says its name, but for those that are given.
+// providers answers every name by a provider that says its name, except the given ones.
 func providers(given map[string]llm.Provider) schedulertest.Option {
 	return schedulertest.Executor(func(e *scheduler.StepExecutor) {
 		e.Models = func(names []string) ([]llm.Candidate, error) {

@@ -21,7 +21,7 @@ type outcome struct {
 	output  value.Value
 	reason  string
 	failure *Failure
-	fan     *fanOut // the step goes on as these items
+	fan     *fanOut // the step continues as these items
 }
 
 // finishedOutcome returns the outcome of a task that went well.

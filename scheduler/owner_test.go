@@ -134,8 +134,8 @@ func checkRefusal(t *testing.T, r *schedulertest.Result, want string) {
 	}
 }
 
-// TestModelUse: the end of a step tells which model it asked, how often, and how long
-// it waited for the first token.
+// TestModelUse: the end of a step has the model that it asked, how often, and how long it waited for the first
+// token.
 func TestModelUse(t *testing.T) {
 	now := schedulertest.Now
 	model := scripted.New(scripted.Answer{Text: "hi", Usage: &llm.Usage{InputTokens: 1, OutputTokens: 1}})

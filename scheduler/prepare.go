@@ -354,9 +354,9 @@ func (r *run) renderKnown(p *flow.Param, inputs *knownInputs) (v value.Value, is
 	return v, err == nil
 }
 
-// setZone lets the clock of the run tell the time of the flow's zone, else of its user's, else of the settings. A time with an offset
-// of its own, as --now may give, keeps that. A sub-flow has the zone around it, unless it names one, or works in the memory of another
-// user and none is named around it: for example one run for each user.
+// setZone sets the run's clock to the flow's zone, else of its user's, else of the settings. A time with an offset
+// of its own, as --now may give, keeps that. A sub-flow has the zone around it, unless it names one, or works in
+// the memory of another user and none is named around it: for example one run for each user.
 func (r *run) setZone() error {
 	zone, err := r.flowZone()
 	if err != nil {

@@ -142,7 +142,7 @@ func failsAsProvider(t *testing.T, r *schedulertest.Result) {
 	}
 }
 
-// TestJudgeFaults: a judge that fails is an error of the check, and a list of judges goes on with the next one.
+// TestJudgeFaults: a judge that fails is an error of the check, and a list of judges continues with the next one.
 func TestJudgeFaults(t *testing.T) {
 	const verdict = `{"criteria": [{"reason": "it does", "met": true}]}`
 	for name, fault := range faults {
@@ -169,8 +169,8 @@ func (f failing) Embed(context.Context, []string) ([][]float32, error) {
 	return nil, f.err
 }
 
-// TestEmbeddingFaults: a search goes on by words, and tells it, if the embeddings cannot be had: no other model is asked, whose vectors
-// could not be compared.
+// TestEmbeddingFaults: if the embeddings are not available, a search continues by words, and reports it: no other
+// model is asked, whose vectors could not be compared.
 func TestEmbeddingFaults(t *testing.T) {
 	const search = `{name: x, memory: {user: ann, session: s}, steps: [{id: a, call: memory-retrieve, with: {current_query: "every morning, cycling", include: [content], min_relevance: 0}}],
 		outputs: {found: "{{ a.relevant_memories[0].content }}"}}`

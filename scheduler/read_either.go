@@ -11,7 +11,8 @@ import (
 )
 
 // readEither reads a text as the value of one of several places: me@x.org as /email, rather than as the free text
-// /phone, and "phone: 123" as /phone. The error, of kind Invalid, tells that the text fits none of them, or several.
+// /phone, and "phone: 123" as /phone. The error, of kind Invalid, says that the text fits none of them, or
+// several.
 func readEither(w *journal.WaitingFor, either []journal.AskedPlace, text string) (Answer, error) {
 	var exact, free []Answer
 	for _, place := range either {

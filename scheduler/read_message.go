@@ -163,7 +163,7 @@ func ReadField(a Answer, place value.Value, isOptional bool) (Answer, error) {
 }
 
 // ReadText finds the value that a text means to a schema, as people write it: a number, a date, yes or 是, the
-// words, the label or the number of a choice, a list with commas. The error tells why it is none.
+// words, the label or the number of a choice, a list with commas. The error says why it is not a value.
 func ReadText(s *schema.Schema, text string) (value.Value, error) {
 	text = strings.TrimSpace(text)
 	v, err := readChoice(s, text)
@@ -193,7 +193,8 @@ func ReadText(s *schema.Schema, text string) (value.Value, error) {
 	return v, err
 }
 
-// ReadAnswer reads a text as the value of the answer's place. The error, of kind Invalid, tells why it is none.
+// ReadAnswer reads a text as the value of the answer's place. The error, of kind Invalid, says why it is not a
+// value.
 func ReadAnswer(a Answer, waiting []journal.WaitingFor) (Answer, error) {
 	w, s, err := a.findPlace(waiting)
 	if err != nil {

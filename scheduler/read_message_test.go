@@ -143,7 +143,7 @@ func TestMessageWithoutModel(t *testing.T) {
 	}
 }
 
-// TestMessageIsLate: a message for a run that went on since the user was asked is refused.
+// TestMessageIsLate: a message for a run that has continued since the user was asked is refused.
 func TestMessageIsLate(t *testing.T) {
 	r := newTalk(t, deskFlow, scripted.Texts("{}"))
 	seen := r.state().LastSeq

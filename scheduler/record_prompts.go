@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// maxPrompts bounds how many conversations of one step are told of.
+// maxPrompts limits the number of recorded conversations of one step.
 const maxPrompts = 100
 
 // requests records the requests of a step, or of a call inside it, to models. It is safe for concurrent use.
@@ -111,8 +111,8 @@ func (a *requests) setFirstToken(waited time.Duration) {
 	a.updateUse(func(use *journal.ModelUse) { use.FirstTokenMS = &ms })
 }
 
-// continuesConversation reports whether a request asks again, or goes on after an answer to the request before it. One that
-// has more messages in the place of an answer is another request.
+// continuesConversation reports whether a request asks again, or continues after an answer to the previous
+// request. A request with more messages in place of an answer is another one.
 func continuesConversation(messages, before []llm.Message) bool {
 	if !startsWith(messages, before) {
 		return false
@@ -126,7 +126,7 @@ func continuesConversation(messages, before []llm.Message) bool {
 	return err == nil && text == "assistant"
 }
 
-// startsWith reports whether a conversation goes on from another.
+// startsWith reports whether a conversation continues another.
 func startsWith(messages, with []llm.Message) bool {
 	return len(messages) >= len(with) &&
 		slices.EqualFunc(messages[:len(with)], with, func(a, b llm.Message) bool { return bytes.Equal(a, b) })

@@ -11,7 +11,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// tracedValue is a rendered value with where its texts come from. A task has one for its parameters until its event of them is emitted.
+// tracedValue is a rendered value with the origins of its texts. A task has one for its parameters until their
+// event is emitted.
 type tracedValue struct {
 	value   value.Value
 	members []span.Member
@@ -19,17 +20,17 @@ type tracedValue struct {
 	isRecorded bool
 }
 
-// renderTraced renders a parameter like render, for a record of where its texts come from.
+// renderTraced renders a parameter like render, with a record of the origins of its texts.
 func (s *secrets) renderTraced(ctx context.Context, p *flow.Param, names prompt.Scope) (tracedValue, error) {
 	v, members, err := p.RenderTraced(ctx, names)
 	s.learnDerived(v)
 	return tracedValue{value: v, members: members}, err
 }
 
-// recordedSpans returns what an earlier process has recorded of a value.
+// recordedSpans returns an earlier process's record for a value.
 func recordedSpans(v value.Value, record span.Record) tracedValue {
 	members, err := record.Members()
-	if err != nil { // explain tells that nothing is recorded
+	if err != nil { // explain says that nothing is recorded
 		members = nil
 	}
 	return tracedValue{v, members, true}
@@ -44,8 +45,8 @@ func (t tracedValue) below(pointer string, around value.Value) tracedValue {
 	return tracedValue{around, members, t.isRecorded}
 }
 
-// recordSpans returns the record of where the texts of a value come from that was rendered as traced has it: texts that were changed since
-// are left out. names are the names that the templates saw.
+// recordSpans returns the record of the origins of a value's texts, given the value as traced: texts changed since
+// are left out. names has the names that the templates saw.
 func (s *secrets) recordSpans(traced tracedValue, now value.Value, names prompt.Scope) span.Record {
 	mask := spanMask{secrets: s, names: names}
 	isMasked := !s.set.IsEmpty() && !traced.isRecorded
@@ -71,7 +72,7 @@ type spanMask struct {
 	names   prompt.Scope
 }
 
-// maskMember returns the spans of a value as those of the masked value.
+// maskMember returns the spans of a value adjusted to the masked value.
 func (m spanMask) maskMember(of span.Member, v value.Value) span.Member {
 	of.Pointer = m.maskPointer(of.Pointer)
 	of.Keys = m.maskRefs(of.Keys)
@@ -97,7 +98,7 @@ func (m spanMask) maskMember(of span.Member, v value.Value) span.Member {
 	return of
 }
 
-// spanOfMask returns the span of a mask, which stands for a range of bytes, and the spans behind it.
+// spanOfMask returns the span of a mask, which replaces a range of bytes, and the spans behind it.
 func (m spanMask) spanOfMask(spans []span.Span, r value.ByteRange, ranges maskRanges) (made span.Span, rest []span.Span) {
 	last := len(spans)
 	for i, s := range spans {
@@ -170,7 +171,7 @@ func (m spanMask) maskRefs(refs []span.ValueRef) []span.ValueRef {
 	return refs
 }
 
-// maskPointer masks secrets among the keys of a pointer, as they are masked in the value.
+// maskPointer masks secrets among the keys of a pointer, like in the value.
 func (m spanMask) maskPointer(pointer string) string {
 	if pointer == "" || m.secrets.maskText(pointer) == pointer {
 		return pointer
@@ -197,8 +198,8 @@ func cutSpan(s span.Span, start, end int) span.Span {
 	return s
 }
 
-// outputSpans returns the record of where the texts of the task's output come from: of the outputs of a flow, or of a text that the call
-// rendered.
+// outputSpans returns the record of the origins of the texts in the task's output: in the outputs of a flow, or of
+// a text that the call rendered.
 func (t *task) outputSpans(output value.Value) span.Record {
 	if t.step.Call == flow.CallFlow {
 		return t.flowSpans

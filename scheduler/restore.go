@@ -164,7 +164,7 @@ func (r *run) keepMaskedLocked(step int, pointers []string) {
 		"run", r.vars.Run.ID, "step", r.prefix+r.flow.Steps[step].ID, "at", pointers)
 }
 
-// emitResumedLocked records that the run goes on, after the answers that it got.
+// emitResumedLocked records that the run continues, after the answers that it got.
 func (r *run) emitResumedLocked() {
 	for _, n := range r.earlier.answers {
 		r.showAnswers(n)

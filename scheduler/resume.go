@@ -67,7 +67,7 @@ func (e *StepExecutor) Enqueue(ctx context.Context, flow *flow.Flow, inputs valu
 	return id, journalError(id, "recording the run", log.Close())
 }
 
-// reopen prepares a run that goes on.
+// reopen prepares a run to continue.
 func (e *StepExecutor) reopen(ctx context.Context, id string, with Resumption) (*run, error) {
 	log, err := e.holdRun(ctx, id)
 	if err != nil {
@@ -237,7 +237,7 @@ func (e *StepExecutor) recordAnswers(ctx context.Context, log journal.RunLog, an
 	return taken, journalError(header.ID, "recording the answers", log.Append(ctx, events...))
 }
 
-// readAnswers returns answers as they were understood.
+// readAnswers returns answers in their final form.
 func (r *run) readAnswers() []Answer {
 	taken := r.earlier.read
 	for i, a := range taken {
@@ -251,7 +251,7 @@ func (r *run) readAnswers() []Answer {
 	return taken
 }
 
-// reloadFlow returns the flow that the run goes on with.
+// reloadFlow returns the flow with which the run continues.
 func (e *StepExecutor) reloadFlow(header *journal.RunHeader, state *journal.RunState, edited *flow.Flow) (*flow.Flow, error) {
 	if e.Loader == nil {
 		return nil, calls.Errorf(calls.Internal, "the executor has no Loader to read the flow of the journal with")
@@ -280,9 +280,8 @@ func isRecorded(s *journal.RunState, a Answer) bool {
 	return ok && st.HasNewAnswers && value.Equal(known, a.Value)
 }
 
-// Revise lets a run that no process is at go on with an edited flow, and leaves it as it is:
-// Resume goes on, in this process or in a later one. Steps that finished must be as they
-// were. The error is as with Resume.
+// Revise gives a run that no process carries out an edited flow, and does not continue it: Resume does, in this
+// process or in a later one. Finished steps must be unchanged. The error is as with Resume.
 func (e *StepExecutor) Revise(ctx context.Context, run string, edited *flow.Flow) error {
 	log, err := e.holdRun(ctx, run)
 	if err != nil {

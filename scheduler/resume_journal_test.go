@@ -94,8 +94,7 @@ func TestJournalFails(t *testing.T) {
 	}
 }
 
-// TestFailedAndNotRecorded: the error of a run that failed, and whose journal failed
-// over it, tells of both.
+// TestFailedAndNotRecorded: the error of a run that failed, and whose journal then failed too, names both.
 func TestFailedAndNotRecorded(t *testing.T) {
 	r := schedulertest.Run(t, `steps: [{id: a, call: fail}]`, schedulertest.Executor(func(e *scheduler.StepExecutor) {
 		e.Journal = &brokenJournal{newJournal(t, nil), journal.FlowFailed}

@@ -119,7 +119,7 @@ steps: [{id: a, call: echo, with: {k: "{{ secrets.KEY }}"}}, {id: b, call: once,
 }
 
 // TestSecretFoundBeforeQuestion: a secret that the model has found before the run asked for another value is asked for again, for the
-// journal does not keep it; with all values in one answer the run goes on.
+// journal does not keep it; with all values in one answer the run continues.
 func TestSecretFoundBeforeQuestion(t *testing.T) {
 	const text = `
 steps:

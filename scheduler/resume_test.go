@@ -197,8 +197,8 @@ steps:
 	}
 }
 
-// TestSameAgain: a step that runs again has the same parameters, random numbers,
-// start of the run and idempotency key; its clock goes on.
+// TestSameAgain: a step that runs again has the same parameters, random numbers, start of the run and idempotency
+// key; its clock advances.
 func TestSameAgain(t *testing.T) {
 	type seen struct {
 		key, path, params string

@@ -23,7 +23,7 @@ type run struct {
 	flow *flow.Flow
 	// outer is the step that runs this flow as a sub-flow; nil for the whole run.
 	outer *task
-	// prefix stands before the ids of steps in events: "" or "outer/".
+	// prefix precedes the ids of steps in events: "" or "outer/".
 	prefix string
 	depth  int
 	*shared
@@ -155,14 +155,14 @@ type fanOut struct {
 
 // earlier is the work of earlier processes on a run.
 type earlier struct {
-	// read are the answers that the run goes on with, messages of the user as they were read.
+	// read has the answers with which the run continues, including values read from messages of the user.
 	read []Answer
 	// state is nil for a new run, and for a sub-flow whose inputs are others than then.
 	state *journal.RunState
 	// interrupted means that the last of them died at it.
 	interrupted bool
-	// masked are the places in the outputs of steps that secrets were taken out of, by
-	// step; guarded by run.mu. lost are those in the inputs.
+	// masked has the places in the outputs of steps from which secrets were removed, by step; guarded by run.mu. lost
+	// has the places in the inputs.
 	masked map[int][]string
 	lost   []string
 	// answers are the answers with which the run begins.
@@ -181,8 +181,8 @@ func (r *run) lockToEmit() {
 	r.now = r.eventTime()
 }
 
-// eventTime returns the time that events carry: the time of the run's clock. That stands still in a run that is
-// recorded or played; the events of such a run carry the real time.
+// eventTime returns the time that events carry: the time of the run's clock. That clock is stopped in a run that
+// is recorded or played; the events of such a run carry the real time.
 func (r *run) eventTime() time.Time {
 	if r.exec.Start != nil {
 		return r.exec.elapsed()

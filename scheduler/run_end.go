@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// stopSteps lets no further step start, and tells those that run to stop.
+// stopSteps prevents further steps from starting, and stops the running ones.
 func (r *run) stopSteps() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +119,7 @@ func (r *run) settleResult() {
 	}
 }
 
-// endAtUntil ends a run that got as far as it was to get. A sub-flow leaves the step around it set aside.
+// endAtUntil ends a run that reached its stop. A sub-flow leaves the step around it set aside.
 func (r *run) endAtUntil() {
 	end := &r.result
 	if r.until == nil || end.failure != nil || end.cancelled {
@@ -164,8 +164,7 @@ func (r *run) newLastEvent() *pendingEvent {
 	return n
 }
 
-// closeLog appends the last event of the whole run. Of a run that was handed over there
-// is none.
+// closeLog appends the last event of the whole run. A run that was handed over has none.
 func (r *run) closeLog(last *pendingEvent) {
 	if r.result.cancelled && errors.Is(r.result.failure, ErrHandOver) {
 		r.log.Close(nil)

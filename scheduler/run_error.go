@@ -16,8 +16,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// isHandingOver reports whether the steps stop because another process goes on with
-// the run.
+// isHandingOver reports whether the steps stop because another process continues the run.
 func (r *run) isHandingOver() bool {
 	return r.life.ctx.Err() != nil && errors.Is(context.Cause(r.life.ctx), ErrHandOver)
 }
@@ -51,8 +50,8 @@ func (r *run) failureOf(err error, pos flow.Position) *Failure {
 	return &Failure{Info: info, Err: err}
 }
 
-// placeText returns a place as records and messages have it, for example flows/support.yaml:4:7. It tells nothing of the machine: the
-// same run has the same places in another folder, and after it was resumed.
+// placeText returns a place as records and messages have it, for example flows/support.yaml:4:7. It is independent
+// of the machine: the same run has the same places in another folder, and after it was resumed.
 func (r *run) placeText(pos flow.Position) string {
 	pos.File = portablePath(r.exec.Root, r.flows.root.File, pos.File)
 	return pos.String()

@@ -22,11 +22,11 @@ type scope struct {
 	run    *run
 	env    *calls.Env
 	vars   *calls.Vars
-	params []*flow.Param // whose references tell the variables and secrets to fetch
+	params []*flow.Param // whose references name the variables and secrets to fetch
 	item   *value.Value
 	// failure is the value of error in the flow's on_error.
 	failure *Failure
-	// seeded tells that a template has asked for the seed.
+	// seeded means that a template has asked for the seed.
 	seeded bool
 }
 

@@ -20,8 +20,8 @@ import (
 // last, after flow.failed or flow.cancelled, as a *[Failure]; when it waits for
 // values, a *[Waiting] after flow.waiting. An error before the first event says
 // that nothing was started: the inputs are wrong, or the journal refuses the run.
-// Ending ctx or breaking out of the loop cancels the run, and waits for its steps
-// at most CancelGrace; with the cause [ErrHandOver] the run can go on elsewhere.
+// Ending ctx or breaking out of the loop cancels the run, and waits for its steps at most CancelGrace; with the
+// cause [ErrHandOver] the run can continue elsewhere.
 //
 // With a Journal every event is in it before it is yielded, and in mode [journal.Sync] safe
 // from a crash; that the run has begun is safe before its first step begins, and that a step
@@ -72,7 +72,7 @@ func (r *run) shutdown() {
 	r.endTape()
 }
 
-// beginTape tells the tape that the run begins, or goes on after it was resumed part times.
+// beginTape notifies the tape that the run begins, or continues after part resumptions.
 func (r *run) beginTape(part int) {
 	r.part = part
 	if r.exec.Tape != nil {
@@ -80,7 +80,7 @@ func (r *run) beginTape(part int) {
 	}
 }
 
-// endTape tells the tape that the run is over, or waits. Only one that has finished is whole.
+// endTape notifies the tape that the run is over, or waits. Only one that has finished is whole.
 func (r *run) endTape() {
 	if r.exec.Tape == nil {
 		return

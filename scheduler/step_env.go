@@ -81,7 +81,7 @@ func (t *task) RequestSent(ctx context.Context, to *llm.Candidate, req *llm.Requ
 	return func() { t.requests.setFirstToken(t.run.exec.elapsed().Sub(sent)) }
 }
 
-// withAsker returns a context that tells a tape which step asks.
+// withAsker returns a context with the asking step for a tape.
 func (t *task) withAsker(ctx context.Context) context.Context {
 	if t.run.exec.Tape == nil {
 		return ctx
@@ -149,7 +149,7 @@ func (r *run) findCandidates(names []string) ([]llm.Candidate, error) {
 	return candidates, err
 }
 
-// modelNames returns the names of the providers that the step asks; none stand for the default.
+// modelNames returns the names of the providers that the step asks; none mean the default.
 func (t *task) modelNames() []string {
 	if len(t.step.LLM) > 0 {
 		return t.step.LLM
@@ -202,7 +202,7 @@ func (t *task) setModels() {
 	t.env.LLM = &t.models.chain
 }
 
-// warnOfFailure tells that a provider has failed and the next one is asked.
+// warnOfFailure warns that a provider has failed and the next one is asked.
 func (t *task) warnOfFailure(_, next *llm.Candidate, err error) {
 	t.env.Warn("provider", "%w; the provider %s is asked instead", err, next.Name)
 }

@@ -46,8 +46,8 @@ func (t *task) runToEnd() (o outcome) {
 	return t.finishedOutcome(output)
 }
 
-// decideToRun evaluates the step's condition and its list of items; done reports that the step
-// does not go on as a single task.
+// decideToRun evaluates the step's condition and its list of items; done reports that the step does not continue
+// as a single task.
 func (t *task) decideToRun(ctx context.Context) (o outcome, done bool) {
 	if o, skipped := t.skipUnlessTrue(ctx); skipped {
 		return o, true
@@ -155,8 +155,8 @@ func (t *task) checkMaskable() error {
 	return &flow.LocatedError{Pos: t.step.With.PosAt(pointer), Err: err}
 }
 
-// prepareParams finds the parameters: those that an earlier process had begun with, or
-// else it resolves variables, renders, fills and checks them.
+// prepareParams finds the parameters: the ones with which an earlier process had begun, or else it resolves
+// variables, renders, fills and checks them.
 func (t *task) prepareParams(ctx context.Context) error {
 	if taken, err := t.takeOverParams(); taken {
 		return err

@@ -52,7 +52,7 @@ func (t *task) runCallInside(ctx context.Context, def calls.Definition, params v
 	return t.runTracedInside(ctx, def, params, tracedValue{})
 }
 
-// runTracedInside is runCallInside for parameters of which it is known where their texts come from.
+// runTracedInside is runCallInside for parameters with known origins of their texts.
 func (t *task) runTracedInside(ctx context.Context, def calls.Definition, params value.Value, traced tracedValue) (output value.Value, err error) {
 	ctx, providers := calls.TakeProviders(ctx)
 	return t.runSubstep(def.Info.Name, def, params, func(in *task) (value.Value, error) {

@@ -46,15 +46,15 @@ type task struct {
 	events    *taskEvents
 
 	params   value.Value
-	traced   tracedValue // params as they were rendered
+	traced   tracedValue // params as rendered
 	prepared bool        // params are rendered and checked
-	// flowSpans tell of the outputs of the flow that the call flow has run.
+	// flowSpans are the spans of the outputs of the flow that the call flow has run.
 	flowSpans  span.Record
 	input      value.Value
 	shown      bool // step.input was emitted
 	leftBehind bool // guarded by run.mu
-	// around is the step that runs this one inside itself, substeps are those that this
-	// one runs; filled: one of them was for its parameters.
+	// around is the step that runs this one inside itself, substeps has the ones that this one runs; filled means
+	// that one of them was for its parameters.
 	around   *task
 	substeps substeps
 	filled   bool
@@ -119,7 +119,7 @@ func (t *task) emitStartedLocked() {
 	n.setPlace(t.id, t.item)
 	t.run.emitLocked(&n.event)
 	t.vars.Now = n.event.Time
-	if t.run.exec.Start != nil { // the clock does not tell the time of events
+	if t.run.exec.Start != nil { // events do not use the clock
 		t.vars.Now = t.run.env.Clock()
 	}
 }
@@ -184,7 +184,7 @@ func (t *task) outermostTask() *task {
 	return t
 }
 
-// suspendAll lets the task wait, and those around it.
+// suspendAll makes the task and the tasks around it wait.
 func (t *task) suspendAll() {
 	for around := t; around != nil; around = around.around {
 		around.suspended.Store(true)
@@ -212,7 +212,7 @@ func (t *task) addCosts(n *pendingEvent) {
 // substeps has the pseudo-steps inside a task.
 type substeps struct {
 	mu sync.Mutex
-	// counts tells how often each name was used by this attempt.
+	// counts has the number of uses of each name by this attempt.
 	counts map[string]int
 	// finished has the results that later attempts may use, by id; nil if there are none. The outermost task has it
 	// for all inside.

@@ -26,7 +26,7 @@ var errAtUntil error = calls.Errorf(calls.Canceled, "the run stops here, before 
 type stopPoint struct {
 	step int
 	item int // -1: each
-	// before tells which steps come before it.
+	// before has the steps before it.
 	before map[int]bool
 }
 

@@ -47,11 +47,11 @@ type Answer struct {
 	// Message is the user's text, instead of a value: it is read as the value of Pointer, or of the first place that
 	// the step waits for, if it is one ("7", "yes"); else the call of the step reads it ("It is A-1042").
 	Message string
-	// InField is set for a Message typed into a field of a form, which names its place: any text that fits is the value, but for
-	// a question and a refusal.
+	// InField is set for a Message typed into a field of a form, which names its place: any text that fits is the
+	// value, except a question and a refusal.
 	InField bool
-	// Seen is the seq of the last event of the run when the user was asked; 0: not known. A message for a run
-	// that went on since, and may ask for something else, is refused.
+	// Seen is the seq of the last event of the run when the user was asked; 0: not known. A message for a run that
+	// has continued since, and may ask for something else, is refused.
 	Seen int64
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// TestAnswer: answers are kept one by one, each checked with those before it, until
-// somebody goes on with the run. One that a secret stands in has to be given again.
+// TestAnswer: answers are kept one by one, each checked with the earlier ones, until the run is resumed. An answer
+// with a secret has to be given again.
 func TestAnswer(t *testing.T) {
 	var exec *scheduler.StepExecutor
 	r := schedulertest.Run(t, `

@@ -34,7 +34,7 @@ func (r *run) start() {
 	r.startWorkerLocked()
 }
 
-// emitBeginningLocked records that the whole run begins, or goes on.
+// emitBeginningLocked records that the whole run begins, or continues.
 func (r *run) emitBeginningLocked() {
 	if r.earlier.state != nil {
 		r.emitResumedLocked()
@@ -84,9 +84,8 @@ func (r *run) startWorkerLocked() {
 	}
 }
 
-// workOn runs one job after the other until none is left. The worker that finishes
-// a step goes on with one that became ready by it: a chain of steps needs one
-// goroutine.
+// workOn runs one job after the other until none is left. The worker that finishes a step continues with one that
+// became ready by it: a chain of steps needs one goroutine.
 func (r *run) workOn(t *task, last outcome) {
 	defer func() {
 		if t != nil { // the call ended the goroutine (runtime.Goexit)
@@ -103,8 +102,7 @@ func (r *run) workOn(t *task, last outcome) {
 	}
 }
 
-// nextTask handles the outcome of the last task and takes the next one; nil tells
-// the worker to go.
+// nextTask handles the outcome of the last task and takes the next one; nil ends the worker.
 func (r *run) nextTask(t *task, o outcome) *task {
 	r.lockWithRoom()
 	if t != nil {
@@ -151,8 +149,7 @@ func (r *run) takeJobLocked() *task {
 	return t
 }
 
-// isDraining reports whether the run begins no further step. Sub-flows belong to a step at
-// work, and go on.
+// isDraining reports whether the run begins no further step. Sub-flows belong to a step at work, and continue.
 func (r *run) isDraining() bool {
 	if r.outer != nil {
 		return false
@@ -208,7 +205,7 @@ func (r *run) failStepLocked(t *task, o outcome) {
 	r.failLocked(o.failure)
 }
 
-// removeActiveLocked takes a task out of those that run.
+// removeActiveLocked removes a task from the running ones.
 func (r *run) removeActiveLocked(t *task) {
 	end := len(r.active) - 1
 	r.active[t.activeIndex] = r.active[end]
@@ -217,8 +214,8 @@ func (r *run) removeActiveLocked(t *task) {
 	r.active = r.active[:end]
 }
 
-// completeStepLocked records the end of a step that did not fail, and goes on to those that
-// need it as soon as that is safe.
+// completeStepLocked records the end of a step that did not fail, and continues with the steps that need it as
+// soon as that is safe.
 func (r *run) completeStepLocked(step int, o outcome) {
 	r.order.SetStatus(step, o.status)
 	st := &r.states[step]

@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// TestCanWait: a flow tells whether a run of it may come to wait for a person, its sub-flows and tools included.
+// TestCanWait: a flow reports whether a run of it may wait for a person, its sub-flows and tools included.
 func TestCanWait(t *testing.T) {
 	const slotStep = `call: slot, with: {current_schema: {type: object, required: [city], properties: {city: {type: string}}}}`
 	tests := []struct {

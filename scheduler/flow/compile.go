@@ -192,8 +192,8 @@ func (u *unit) compileStep(k *stepKeys) {
 	u.compileTimes(s)
 }
 
-// compileOverride checks the schemas of override_input as they are laid over the parameters of the call: in its
-// draft, if that is known, and with its definitions.
+// compileOverride checks the schemas of override_input as overrides of the call's parameters: in its draft, if
+// that is known, and with its definitions.
 func (u *unit) compileOverride(s *stepUnit) {
 	node := s.keys.OverrideInput.node
 	params := u.paramsDoc(s)

@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// exprTag marks a text that is an expression, wherever a value may stand.
+// exprTag marks a text that is an expression, at any place of a value.
 const exprTag = "!expr"
 
 func (u *unit) compileOptional(k anyKey, uses *[]nameUse) *Param {
@@ -161,8 +161,8 @@ func (u *unit) badTemplate(err error, pos Position) *Param {
 	return unknownParam(pos)
 }
 
-// unknownParam stands for one that did not compile: nothing is known of it, so
-// that it leads to no further problem.
+// unknownParam replaces a param that did not compile: nothing is known about it, so that it leads to no further
+// problem.
 func unknownParam(pos Position) *Param {
 	e, err := prompt.ParseExpr(prompt.Source{Text: "inputs and inputs"}, nil)
 	if err != nil {
@@ -171,8 +171,8 @@ func unknownParam(pos Position) *Param {
 	return &Param{Pos: pos, Expr: e, unknown: true}
 }
 
-// compileLiteral compiles the value of a parameter that the call takes as it is written:
-// nothing in it is a template, only !expr computes.
+// compileLiteral compiles the value of a parameter that the call takes literally: nothing in it is a template,
+// only !expr computes.
 func (u *unit) compileLiteral(n *yaml.Node, uses *[]nameUse) *Param {
 	pos := u.positionOf(n)
 	n = yaml.Resolve(n)
@@ -212,7 +212,7 @@ func (u *unit) readWholeLiteral(n *yaml.Node) (v value.Value, ok bool) {
 	return v, true
 }
 
-// hasExprTag reports whether an expression stands in a node or below, outside of !raw.
+// hasExprTag reports whether an expression is in a node or below, outside of !raw.
 func hasExprTag(n *yaml.Node) bool {
 	n = yaml.Resolve(n)
 	if tag := ownTag(n); tag != "" {
@@ -298,7 +298,7 @@ func parseFile(path string, content []byte) (value.Value, error) {
 	return yaml.ParseFile(path, content)
 }
 
-// compileExpr compiles the expression that stands at an offset in the text of a scalar.
+// compileExpr compiles the expression at an offset in the text of a scalar.
 func (u *unit) compileExpr(n *yaml.Node, pos Position, text string, base int, uses *[]nameUse) *Param {
 	within := u.positionsWithin(n)
 	e, err := prompt.ParseExpr(prompt.Source{

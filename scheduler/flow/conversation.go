@@ -48,8 +48,8 @@ func (u *unit) stepReadsConversation(s *stepUnit) bool {
 	})
 }
 
-// stepCanWait reports whether a step may come to wait for a person. A tool of an agent that misses values tells the model so, and
-// does not wait.
+// stepCanWait reports whether a step may wait for a person. A tool of an agent with missing values reports them to
+// the model, and does not wait.
 func (u *unit) stepCanWait(s *stepUnit) bool {
 	asksForMissing := s.OnMissing == missingAsk && (s.EnableFilling || s.Call == CallSlot)
 	asks := s.Def.Info != nil && s.Def.Info.MayAsk

@@ -35,7 +35,8 @@ func TestEditorSchema(t *testing.T) {
 	}
 }
 
-// TestEditorSchemaProviders: the names of model providers are offered wherever one stands, and others are not refused.
+// TestEditorSchemaProviders: the names of model providers are offered at all their places, and others are not
+// refused.
 func TestEditorSchemaProviders(t *testing.T) {
 	doc := EditorSchema(fakeRegistry(t), "main", "backup")
 	for _, pointer := range []string{

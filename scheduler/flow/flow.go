@@ -139,8 +139,8 @@ type Step struct {
 	// outputs, of a list of such for a step with for_each, with error among the members for one that continues after
 	// a failure.
 	Output value.Value
-	// Tools are the names of the tools of the steps that get the messages of this one, as far as
-	// the flow writes them out: for a prompt that tells the model of them.
+	// Tools are the names of the tools of the steps that get the messages of this one, as far as the flow writes them
+	// out: for a prompt that lists them for the model.
 	Tools []string
 	// Sub is the flow that a step of call flow runs, when its path is literal.
 	Sub *Flow

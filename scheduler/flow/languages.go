@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// Languages are zh, en, and those that users have texts for. The program makes one for all
-// its flows; it does not change.
+// Languages are zh, en, and the languages with users' texts. The program makes one for all its flows; it does not
+// change.
 type Languages struct {
 	// Default is the language of flows that name none.
 	Default string

@@ -6,9 +6,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// minCached is how much text that stays the same must stand after a piece that changes
-// for a warning, in bytes: about the thousand tokens from which on providers cache the
-// beginning of a prompt.
+// minCached is the size in bytes of constant text after a changing piece from which on there is a warning: about
+// the thousand tokens from which on providers cache the beginning of a prompt.
 const minCached = 4096
 
 // lintCaches warns of prompts that begin with text that changes from request to request, and continue with a long

@@ -58,7 +58,7 @@ func (u *unit) lintScope() {
 // lintMemory refuses a call that works in a memory, in a flow that names none. A flow that a journal kept may have
 // begun before that was refused: its call fails.
 func (u *unit) lintMemory(at Position, def calls.Definition) {
-	isScoped := u.hasMemory() || u.keys.Memory != nil // lintScope has told of one without a user
+	isScoped := u.hasMemory() || u.keys.Memory != nil // lintScope has reported one without a user
 	if isScoped || u.loading.recorded || !def.Info.UsesMemory {
 		return
 	}

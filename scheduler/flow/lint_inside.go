@@ -69,7 +69,7 @@ func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
 	}
 	ld.inner[full] = nil
 	src, err := ld.read("", full)
-	if ld.recorded && errors.Is(err, fs.ErrNotExist) { // a journal has only those that have run
+	if ld.recorded && errors.Is(err, fs.ErrNotExist) { // a journal only has flows that have run
 		return nil
 	}
 	if err != nil {
@@ -155,8 +155,8 @@ func needsOf(s *Step) []string {
 	return s.Def.Needs(params)
 }
 
-// lintProvidersInside checks the names of the providers of a call or flow that a call runs inside its
-// step, as far as they are written.
+// lintProvidersInside checks the names of the providers of a call or flow that a call runs inside its step, as far
+// as they are literal.
 func (u *unit) lintProvidersInside(s *stepUnit, in calls.Inside) {
 	given, ok := s.With.Written().At(in.LLM)
 	if in.LLM == "" || !ok || given.IsNull() {

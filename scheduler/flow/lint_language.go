@@ -110,8 +110,8 @@ func (l *Languages) checkTexts(language string, set *calls.Texts) (problems Prob
 // maxText bounds a text that users write, in bytes.
 const maxText = 1 << 20
 
-// checkTemplates checks the texts of a set that users wrote in a language. missing are those
-// that are not built in either.
+// checkTemplates checks the texts of a set that users wrote in a language. missing has the texts that are not
+// built in either.
 func (l *Languages) checkTemplates(language string, set *calls.Texts) (faults Problems, missing []string) {
 	for _, name := range set.Names() {
 		file := language + "/" + set.Folder + "/" + name
@@ -208,7 +208,7 @@ func (l *Loader) LintLanguages() (problems Problems) {
 	return problems.in(known.Default)
 }
 
-// uselessWarning returns the warning of a file that nothing reads; names are those that are read.
+// uselessWarning returns the warning of a file that nothing reads; names has the names that are read.
 func (l *Languages) uselessWarning(names []string, message wording.Text, at ...string) Problem {
 	p := newProblem(Position{filepath.Join(append([]string{l.Dir}, at...)...), 1, 1}, "%s: it is not used", message)
 	p.suggest(at[len(at)-1], names, "there are %s")

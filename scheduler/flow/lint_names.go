@@ -90,7 +90,7 @@ func (u *unit) lintNames() {
 	}
 }
 
-// lintUses checks names in one place, and returns those that are steps.
+// lintUses checks names in one place, and returns the uses that are steps.
 func (u *unit) lintUses(v templateView, uses []nameUse) (steps []stepUse) {
 	asked := definedTests(uses)
 	for _, use := range uses {

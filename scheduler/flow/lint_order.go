@@ -60,7 +60,7 @@ func (u *unit) idPlace(s *stepUnit) Position {
 	return u.positionOf(s.keys.ID.node)
 }
 
-// needsOf sets Needs: those that the flow lists, or the step before.
+// needsOf sets Needs: the steps that the flow lists, or the step before.
 func (u *unit) needsOf(s *stepUnit) {
 	if !s.keys.Needs.isSet() {
 		s.Implicit = true
@@ -116,8 +116,8 @@ func (u *unit) stepIDs() []string {
 	return ids
 }
 
-// reportCircle reports steps each of which needs the next, and the last the
-// first, at the need of the one that is first in the file.
+// reportCircle reports steps each of which needs the next, and the last the first, at the need of the first one in
+// the file.
 func (u *unit) reportCircle(circle []int) {
 	first := slices.Min(circle)
 	i := slices.Index(circle, first)

@@ -58,8 +58,8 @@ func dropAbsent(s *stepUnit, doc value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// narrowOutput asks the call for its output with these parameters. Calls are third parties:
-// one that panics leaves the schema as it is.
+// narrowOutput asks the call for its output with these parameters. Calls are third parties: one that panics leaves
+// the schema unchanged.
 func narrowOutput(s *stepUnit, doc value.Value) (narrowed value.Value) {
 	defer func() {
 		if recover() != nil {

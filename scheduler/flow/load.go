@@ -19,7 +19,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// maxFlowDepth bounds how deep flows may stand in flows.
+// maxFlowDepth limits the depth of flows in flows.
 const maxFlowDepth = 16
 
 // Load reads a flow file and its sub-flows. The flow is nil when a problem is an
@@ -100,8 +100,8 @@ func similarFileHint(path string) wording.Text {
 	return wording.Text{}
 }
 
-// SimilarFile returns the flow that somebody who wrote path may have meant, for example flows/hello.yaml for hello; "" if
-// there is none. It looks beside path, and in a folder flows there.
+// SimilarFile returns the flow that path may have meant, for example flows/hello.yaml for hello; "" if there is
+// none. It looks beside path, and in a folder flows there.
 func SimilarFile(path string) string {
 	dir, name := filepath.Split(path)
 	folders := []string{dir, filepath.Join(dir, "flows") + string(filepath.Separator)}
@@ -352,8 +352,8 @@ var (
 	stepsMember = regexp.MustCompile(`\bsteps["']?\s*:`)
 )
 
-// HasSteps reports whether the text of a file is meant as a flow: beside flows there are their data,
-// tests and cassettes. A text that cannot be parsed may be one all the same, to be reported.
+// HasSteps reports whether the text of a file is meant as a flow: beside flows there are their data, tests and
+// cassettes. A text that cannot be parsed may still be one, to be reported.
 func HasSteps(src []byte) bool {
 	src = bytes.TrimSpace(value.WithoutMark(src))
 	if !bytes.HasPrefix(src, []byte("{")) {

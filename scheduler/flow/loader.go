@@ -31,7 +31,7 @@ type Loader struct {
 	// CheckHost returns the error of a request to a host that the network policy of this machine is sure to refuse; nil
 	// checks none.
 	CheckHost func(host, port string) error
-	// Languages are those that flows may name; nil is not checked against.
+	// Languages are the languages that flows may name; nil is not checked.
 	Languages *Languages
 	// MessageLanguage is the language of the problems of flows that name no language; "" is the flows' language.
 	MessageLanguage string
@@ -117,7 +117,7 @@ func (l *Loader) readNow(root, path string) ([]byte, error) {
 	return calls.ReadFileIn(dir, rel, yaml.MaxBytes)
 }
 
-// Absolute returns the path from the root; a resuming process may stand elsewhere.
+// Absolute returns the path from the root; a resuming process may be in another folder.
 func Absolute(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// A value that is laid over a parameter arrives as it is.
+// A value that overrides a parameter arrives unchanged.
 func TestValueNode(t *testing.T) {
 	for _, text := range []string{"a\x7fb", "\u0085", "\ufeffx", "\x00", "a\u2028b", "{", "x: y", "😀", "\x1b[31m", "{{ x }}"} {
 		n, err := valueNode(value.OfString(text), &yaml.Node{Line: 3, Column: 4})

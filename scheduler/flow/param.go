@@ -22,8 +22,7 @@ import (
 // goroutines at once.
 type Param struct {
 	Pos Position
-	// File is the path that !file names, as the flow writes it; "" for a value that
-	// stands in the flow itself.
+	// File is the path that !file names, as the flow writes it; "" for a value in the flow itself.
 	File string
 	// Exactly one of these is set; with none of them Literal counts.
 	Expr *prompt.Expr
@@ -151,7 +150,7 @@ func (r *renderer) renderMap(ctx context.Context, p *Param, scope prompt.Scope, 
 	return value.OfMap(own), nil
 }
 
-// forget drops those of the first members that are at a pointer or below it: others lie over them.
+// forget drops the ones of the first members that are at a pointer or below it: others override them.
 func (r *renderer) forget(pointer string, first int) {
 	if !r.isTraced {
 		return
@@ -365,8 +364,7 @@ func (t *dataText) copyAt(offset int, text string) int {
 	return -1
 }
 
-// Scalar is a text that stands in a flow file, or in the text file that !file names. [Param.Scalar]
-// makes it; it is immutable.
+// Scalar is a text in a flow file, or in the text file that !file names. [Param.Scalar] makes it; it is immutable.
 type Scalar struct {
 	// Text is the text as YAML reads it: of a template, and of an expression with its braces, that text itself.
 	Text     string

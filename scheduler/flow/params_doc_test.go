@@ -9,8 +9,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// TestParamExamples: every parameter of every call has an example that fits it, also those
-// within others.
+// TestParamExamples: every parameter of every call has an example that fits it, also nested ones.
 func TestParamExamples(t *testing.T) {
 	for _, def := range builtin.Calls() {
 		checkExamples(t, def.Info.Name, flow.ParamsDoc(def.Info))

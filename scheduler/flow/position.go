@@ -90,8 +90,7 @@ func (e *unplaced) In(language string) string {
 
 func (e *unplaced) Unwrap() error { return e.err }
 
-// Locate finds the place of an error in a text that the parameters of a step
-// gave; other errors stay as they are.
+// Locate finds the place of an error in a text that the parameters of a step gave; other errors stay unchanged.
 func Locate(err error, with *Param) error {
 	var at *calls.PositionError
 	if with == nil || !errors.As(err, &at) {

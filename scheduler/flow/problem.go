@@ -49,10 +49,10 @@ func (p Problems) HasErrors() bool {
 	return false
 }
 
-// Errors returns those that are no warnings.
+// Errors returns the problems that are not warnings.
 func (p Problems) Errors() Problems { return p.filter(false) }
 
-// Warnings returns those that do not keep a flow from running.
+// Warnings returns the problems that do not prevent a flow from running.
 func (p Problems) Warnings() Problems { return p.filter(true) }
 
 // Err returns the errors as an error, or nil without any.

@@ -117,7 +117,7 @@ func (t *promptTracer) listSegments(root *Param, pointer string) (all []segment)
 var (
 	// templateTag is a tag of a template: between two tags is text.
 	templateTag = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`)
-	// plainTag is a tag that prints a value as it is.
+	// plainTag matches a tag that prints a value unchanged.
 	plainTag = regexp.MustCompile(`^\{\{-?\s*[\w.\[\]'"]+\s*-?\}\}$`)
 	// filteredTag matches a tag that prints a filtered value, whose length is not known.
 	filteredTag = regexp.MustCompile(`(?s)^\{\{-?\s*[\w.\[\]'"]+\s*\|.*\}\}$`)
@@ -203,8 +203,8 @@ func (t *promptTracer) referenceSegments(ref prompt.Ref, pos Position) []segment
 	return t.traceIn(t.flowScope, func(t *promptTracer) []segment { return t.outputSegments(s, pointer) })
 }
 
-// outputSegments returns the segments of the text, or of the messages, that the output of a step has
-// at a pointer; "" stands for the messages that the step sends to its model.
+// outputSegments returns the segments of the text, or of the messages, that the output of a step has at a pointer;
+// "" means the messages that the step sends to its model.
 func (t *promptTracer) outputSegments(s *Step, pointer string) (all []segment) {
 	if s.Call == CallFlow && s.Sub != nil && s.Sub.Outputs != nil {
 		inputs, rest := Descend(s.With, "/inputs")

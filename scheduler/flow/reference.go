@@ -14,7 +14,7 @@ import (
 // KeyDoc describes a key of flow files. It is made of the structs that the decoder and the
 // editor's schema are made of.
 type KeyDoc struct {
-	// Path is the key with those around it: steps.retry.max_attempts.
+	// Path is the key with the keys around it: steps.retry.max_attempts.
 	Path string
 	// Type is the type of its value in words.
 	Type     wording.Text
@@ -87,8 +87,8 @@ func keyType(f reflect.StructField) wording.Text {
 	return say("a text")
 }
 
-// FindKeys returns the docs of a key and of those below it. A key of a step may leave out
-// steps; of an unknown one the error has a suggestion.
+// FindKeys returns the docs of a key and of the keys below it. A key of a step may leave out steps; for an unknown
+// one the error has a suggestion.
 func FindKeys(path string) ([]KeyDoc, error) {
 	all := Keys()
 	for _, prefix := range []string{"", "steps."} {
@@ -239,5 +239,5 @@ func writeBuiltins(b *strings.Builder, list []prompt.Builtin, language string) {
 	}
 }
 
-// tableCell returns a text as it is written in a cell of a table.
+// tableCell returns a text escaped for a cell of a table.
 func tableCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

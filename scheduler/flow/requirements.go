@@ -25,8 +25,8 @@ type UsedFile struct {
 	Path string
 }
 
-// UsedFiles lists the files and folders that the flow and its sub-flows name as they are
-// written. Those that templates compute are not among them.
+// UsedFiles lists the files and folders that the flow and its sub-flows name literally, but not the ones that
+// templates compute.
 func (f *Flow) UsedFiles() []UsedFile {
 	var all []UsedFile
 	for _, s := range f.Steps {
@@ -69,7 +69,7 @@ func isDocument(text string) bool {
 }
 
 // WithoutQueued returns a copy of the flow without the sub-flows that run on a queue. A machine needs the rest itself;
-// workers of the queues run those.
+// workers of the queues run the others.
 func (f *Flow) WithoutQueued() *Flow {
 	own := *f
 	own.Steps = slices.Clone(f.Steps)

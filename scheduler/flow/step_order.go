@@ -10,8 +10,7 @@ import (
 // stepOrder answers questions about the order of steps.
 type stepOrder struct {
 	steps []*Step
-	// sorted is the steps, each after those it needs; steps in or after a circle
-	// are missing.
+	// sorted has the steps, each after the steps it needs; steps in or after a circle are missing.
 	sorted []int
 	// circles are the circles of needs, one of each tangle.
 	circles [][]int
@@ -95,7 +94,7 @@ func (o *stepOrder) ancestorAt(i, depth int) int {
 	return i
 }
 
-// commonAncestor returns the nearest step that both a and b stand on, -1 for none.
+// commonAncestor returns the nearest step that both a and b depend on, -1 for none.
 func (o *stepOrder) commonAncestor(a, b int) int {
 	depth := min(o.depth[a], o.depth[b])
 	a, b = o.ancestorAt(a, depth), o.ancestorAt(b, depth)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTools: a step knows the tools of those that get its messages, also through a call that
-// passes messages on; tools that only the run knows are left out.
+// TestTools: a step knows the tools of the steps that get its messages, also through a call that passes messages
+// on; tools that only the run knows are left out.
 func TestTools(t *testing.T) {
 	tests := []struct {
 		name, after string

@@ -89,7 +89,7 @@ type stepUnit struct {
 type nameUse struct {
 	prompt.Ref
 	within func(offset int) Position
-	// template is the scalar that it stands in.
+	// template is the scalar that contains it.
 	template *yaml.Node
 }
 

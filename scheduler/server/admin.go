@@ -51,7 +51,7 @@ func (s *Server) checkReady(ctx context.Context, _ *none) (*body[healthBody], er
 	}
 	asked, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	if err := s.dispatcher.RemoteError(asked); err != nil { // the log tells it when it changes
+	if err := s.dispatcher.RemoteError(asked); err != nil { // the log has each change
 		return nil, newProblem(http.StatusServiceUnavailable, "internal", wording.Say("runs cannot be given to the machines that carry them out"), wording.Say("the log of the server tells more"))
 	}
 	return &body[healthBody]{healthBody{"ok"}}, nil

@@ -176,7 +176,7 @@ type resumeRunInput struct {
 	} `required:"false"`
 }
 
-// resumeRun goes on with a run that failed, was cancelled or is stuck.
+// resumeRun resumes a run that failed, was cancelled or is stuck.
 func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accepted], error) {
 	info, err := s.findRun(ctx, in.ID)
 	if err != nil {

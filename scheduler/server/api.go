@@ -36,7 +36,7 @@ type endpoint struct {
 	status int
 	// also are further statuses of success with the types of their JSON, nil for none.
 	also map[int]reflect.Type
-	// errors are the statuses of problems beside those that each endpoint has.
+	// errors are the statuses of problems besides the ones that every endpoint has.
 	errors []int
 	// media are media types of the answer beside JSON; json is the type of the JSON of an
 	// endpoint that answers by itself, nil for others.
@@ -190,7 +190,7 @@ func jsonContent(schema *huma.Schema) map[string]*huma.MediaType {
 // describeErrors adds the statuses of problems to the document's entry for an endpoint.
 func (s *Server) describeErrors(e endpoint, op *huma.Operation) {
 	statuses := append([]int{http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError}, e.errors...)
-	if !isHealthCheck(e.path) { // who makes a request is found out before all others, those too that need no token
+	if !isHealthCheck(e.path) { // the caller is identified before all other steps, even if no token is needed
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable)
 	}
 	if op.RequestBody != nil || e.bodyMedia != "" || e.bodyType != nil {
@@ -237,8 +237,8 @@ func (s *Server) requireScope(e endpoint) func(huma.Context, func(huma.Context))
 	}
 }
 
-// nameSchema returns the name of the schema of a type. Types of results of tests are called like others: they are told apart by Test
-// before their name.
+// nameSchema returns the name of the schema of a type. Types of results of tests have the same names as other
+// types, so Test is put before their name.
 func nameSchema(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer {

@@ -95,7 +95,7 @@ func TestRunsAs(t *testing.T) {
 	}
 }
 
-// TestChatLogsRefusedRuns: a run that cannot begin keeps no error, and the client is not told it: the log has it.
+// TestChatLogsRefusedRuns: a run that cannot begin keeps no error, and the client does not get it: the log has it.
 func TestChatLogsRefusedRuns(t *testing.T) {
 	var logged logBuffer
 	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) })

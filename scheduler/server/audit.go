@@ -108,7 +108,7 @@ func (a *auditor) flush(ctx context.Context) {
 	a.logLostLocked()
 }
 
-// logLostLocked tells of lost entries once.
+// logLostLocked logs lost entries once.
 func (a *auditor) logLostLocked() {
 	if a.lost > 0 {
 		a.log.Error("entries of the audit are lost: the store did not take them", "entries", a.lost)

@@ -13,8 +13,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// TestAuditOfFailingStore: entries that the store does not take are kept in their order and stored later; the log tells of
-// those that are too many.
+// TestAuditOfFailingStore: entries that the store does not accept are kept in their order and stored later; the
+// log names surplus ones.
 func TestAuditOfFailingStore(t *testing.T) {
 	var log bytes.Buffer
 	var stored []store.Audit

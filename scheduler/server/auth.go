@@ -19,7 +19,7 @@ func principalOf(ctx context.Context) service.Principal {
 	return requestOf(ctx).caller.principal
 }
 
-// authenticate finds out who makes a request, and refuses those that no handler should see.
+// authenticate identifies the caller of a request, and refuses requests that no handler should see.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 	if !s.hosts.allows(r.Host) {
 		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the host %q is not one of this server", value.Truncate(r.Host, 80)), wording.Say("add it to serve.hosts"))

@@ -38,7 +38,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestSessionsOfTwoPorts: a browser that is logged in at servers on two ports of a host, whose cookies it cannot tell apart, stays so.
+// TestSessionsOfTwoPorts: a browser that is logged in at servers on two ports of a host, whose cookies it cannot
+// distinguish, stays logged in.
 func TestSessionsOfTwoPorts(t *testing.T) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {

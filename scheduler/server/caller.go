@@ -117,7 +117,7 @@ func (l *logins) watchStore(ctx context.Context) {
 	seen, isKnown := "", false
 	for {
 		mark, err := l.store.LoginsMark(ctx)
-		if err == nil { // requests tell of a store that is away
+		if err == nil { // requests report an unavailable store
 			if isKnown && mark != seen {
 				l.endLogin()
 			}

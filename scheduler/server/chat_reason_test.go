@@ -27,8 +27,8 @@ func serveFlow(t *testing.T, flow string, slow llm.Provider) *fixture {
 	return newFixture(t, dir, slow, nil)
 }
 
-// TestChatReason: clients are told of an answer that was cut or filtered, and an answer without text is one, in
-// place of the run's outputs.
+// TestChatReason: clients learn that an answer was cut or filtered, and an empty answer counts as one, so the
+// run's outputs do not replace it.
 func TestChatReason(t *testing.T) {
 	const speaks = "llm: slow\nsteps: [{id: a, call: chat, with: {user: hello}, to_user: true, on_error: continue}]\noutputs: {all: '{{ a }}'}\n"
 	for name, c := range map[string]struct {
@@ -73,7 +73,7 @@ func TestChatReason(t *testing.T) {
 	})
 }
 
-// asksAgain tells which clients repeat a request by themselves after an answer, as their sources have it.
+// asksAgain returns the clients that repeat a request by themselves after an answer, as their sources have it.
 func asksAgain() map[string]func(status int, h http.Header) bool {
 	byStatus := func(status int, _ http.Header) bool {
 		return status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooManyRequests || status >= 500

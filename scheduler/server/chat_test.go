@@ -165,8 +165,8 @@ steps: [{id: say, call: template, to_user: true, with: {template: "{{ t }} {{ f 
 	}
 }
 
-// TestChatWaits: a run that waits asks in the conversation, and goes on with the answers;
-// a wrong one is told.
+// TestChatWaits: a run that waits asks in the conversation, and continues with the answers; a wrong one is
+// reported.
 func TestChatWaits(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsWrite)
@@ -287,7 +287,7 @@ func TestChatsOfTwoClients(t *testing.T) {
 }
 
 // TestChatsAlike: of two chats with the same words each answers its own run, which asks for the place that the chat ends with; and
-// an answer that the user changes, after the run went on to another question, is none to that question.
+// an answer that the user changes, after the run has moved on to another question, does not answer that question.
 func TestChatsAlike(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -422,7 +422,7 @@ func TestChatRepeats(t *testing.T) {
 	}
 }
 
-// TestChatRepeatsAfterFailure: an answer that is sent again after its run has failed lets the run go on.
+// TestChatRepeatsAfterFailure: an answer that is sent again after its run has failed continues the run.
 func TestChatRepeatsAfterFailure(t *testing.T) {
 	f := serveFlow(t, `inputs: {type: object, properties: {question: {type: string}}}
 llm: slow
@@ -510,8 +510,9 @@ steps:
 	}
 }
 
-// TestChatTriesAgain: the same request, or a message that asks for it, goes on with the run that has failed, and no step is paid for
-// again. Any other message, one of another user and one after the flow was changed begin a new run.
+// TestChatTriesAgain: the same request, or a message that asks for it, continues the run that has failed, and no
+// step is paid for again. Any other message, a message of another user, or one after the flow was changed begins a
+// new run.
 func TestChatTriesAgain(t *testing.T) {
 	const flow = `inputs: {type: object, properties: {question: {type: string}}}
 llm: slow

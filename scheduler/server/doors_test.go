@@ -62,7 +62,7 @@ func (n *notebook) take() []string {
 	return asked
 }
 
-// doorFlows are read beside those of the project: one without a memory that uses the memory in every way that a
+// doorFlows are loaded besides the project's flows: one without a memory that uses the memory in every way that a
 // flow can, and the same with one.
 var doorFlows = func() map[string]string {
 	const probe = `inputs: {type: object, properties: {question: {type: string, default: tea}}}
@@ -106,7 +106,7 @@ const talk = `[
 
 var doorsNow = time.Date(2026, 3, 3, 18, 0, 0, 0, time.UTC)
 
-// house is a server over the flows of the project, whose clock stands still.
+// house is a server over the flows of the project, with a stopped clock.
 type house struct {
 	*fixture
 	book    *notebook
@@ -219,7 +219,8 @@ func (h *house) question(name string) string {
 	return cmp.Or(text, "Does my cat drink tea?")
 }
 
-// inputs returns those that every door gives. A chat with the token of a user fills in an input of the name user, others do not.
+// inputs returns the inputs that every door gives. A chat with the token of a user fills in an input of the name
+// user, others do not.
 func (h *house) inputs(name string) value.Value {
 	given := value.Pairs("question", h.question(name))
 	if h.wantsUser(name) {
@@ -510,7 +511,7 @@ func TestPromptDoor(t *testing.T) {
 	}
 }
 
-// keysBut yields the keys of a map but for one.
+// keysBut yields the keys of a map except one.
 func keysBut[V any](m map[string]V, but string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for key := range m {

@@ -225,7 +225,7 @@ func operations(t *testing.T, doc value.Value) (all []operation) {
 // nothing to another user, and names the faults of a request.
 func TestEndpoints(t *testing.T) {
 	w := newWorld(t)
-	w.renew() // those that only read share lin's things
+	w.renew() // read-only ones share lin's things
 	all := operations(t, w.do(w.lin, "GET", "/api/v1/openapi.json", "").doc)
 	known := requests()
 	if len(all) != len(known) {

@@ -94,8 +94,7 @@ func (in *runEventsInput) wantsType(t journal.EventType) bool {
 	return in.Types == "" || slices.Contains(strings.Split(in.Types, ","), string(t))
 }
 
-// streamEvents follows a run. A reconnect after the end gets 204, which tells a browser not
-// to come again.
+// streamEvents follows a run. A reconnect after the end gets 204, which makes a browser stop reconnecting.
 func (s *Server) streamEvents(ctx context.Context, info *journal.RunInfo, in *runEventsInput) (*stream, error) {
 	after, err := lastEventID(in.LastEventID)
 	if err != nil {
@@ -169,7 +168,7 @@ func (s *Server) newEventView(ctx context.Context, in *runEventsInput, from int6
 	return v, nil
 }
 
-// add takes an event that the client does not get: the next one tells its change.
+// add takes an event that the client does not get: the next one includes its change.
 func (v *eventView) add(e *journal.Event) {
 	if v.state != nil {
 		v.state.Add(e)
@@ -220,7 +219,7 @@ func (v *eventView) bytesOf(f *dispatch.Frame) ([]byte, error) {
 	return slices.Concat(brief[:len(brief)-1], []byte(`,"change":`), change, []byte("}")), nil
 }
 
-// takeChange returns what has changed of the run, in the language of the reader.
+// takeChange returns the changes of the run, in the language of the reader.
 func (v *eventView) takeChange() *journal.Change {
 	change := v.state.TakeChange()
 	for i := range change.Steps {

@@ -33,7 +33,7 @@ type feed struct {
 	readers int
 	arrived chan struct{} // closed when a change comes
 	states  map[string]journal.RunStatus
-	shown   []shownRun // those that may change, the last shown at the end
+	shown   []shownRun // the runs that may change, the last shown at the end
 	turn    int        // the index of the shown run that is looked at next
 }
 
@@ -93,7 +93,7 @@ func (f *feed) publishLoop(ctx context.Context, log *slog.Logger) {
 			f.pending = nil
 			f.mu.Unlock()
 			for _, id := range runs {
-				_ = f.lookAt(ctx, id, f.publishState) // the next look at all of them tells
+				_ = f.lookAt(ctx, id, f.publishState) // the next read of all of them finds it
 			}
 		case <-ticker.C:
 			if err := f.pollRuns(ctx); err != nil && ctx.Err() == nil {
@@ -204,7 +204,7 @@ func (f *feed) publishShown(info *journal.RunInfo) {
 	f.publishState(info)
 }
 
-// rememberLocked keeps the state of a run, to tell whether the next one is another.
+// rememberLocked keeps the state of a run, to see whether the next one differs.
 func (f *feed) rememberLocked(info *journal.RunInfo) {
 	if len(f.states) > 10*maxChanges {
 		clear(f.states)

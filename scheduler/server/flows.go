@@ -495,9 +495,9 @@ func (s *Server) previewValues(ctx context.Context, f *flow.Flow, in *previewInp
 }
 
 // readerOf returns how the check of a caller's text reads the files that the text names; nil reads any. Callers who may not save
-// flows, and those bound to a user, get the served flows and the files that these name, as they were served: the problems of a text,
-// and its prompts, quote the files in it, for example {call: flow, with: {path: /etc/passwd}}. Nothing is read from the disk for
-// them, so no link, no .. and no later change leads elsewhere.
+// flows, and bound callers, get the served flows and the files that these name, as served: the problems of a text,
+// and its prompts, quote the files in it, for example {call: flow, with: {path: /etc/passwd}}. Nothing is read
+// from the disk for them, so no link, no .. and no later change leads elsewhere.
 func (s *Server) readerOf(ctx context.Context) func(path string) ([]byte, error) {
 	mayRead := s.options.Edit && checkScope(requestOf(ctx).caller, store.FlowsWrite) == nil && !principalOf(ctx).Bound
 	if mayRead {

@@ -25,7 +25,7 @@ func (f *fixture) questionOf(token, run string) string {
 	return r.at("/params/user")
 }
 
-// TestWebhooks delivers requests: those that are signed start a run, once for each id.
+// TestWebhooks delivers requests: signed ones start a run, once for each id.
 func TestWebhooks(t *testing.T) {
 	now := time.Now()
 	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.Clock = func() time.Time { return now } })
@@ -138,7 +138,7 @@ func TestWebhookSenders(t *testing.T) {
 	}
 }
 
-// TestAuditNamesRuns: the audit tells which run a request was about, even if it began none of its own.
+// TestAuditNamesRuns: the audit names the run of a request, even if it began none of its own.
 func TestAuditNamesRuns(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	admin := f.token("", store.Admin)

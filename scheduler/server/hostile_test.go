@@ -203,8 +203,8 @@ func (f *fixture) eventually(what string, is func() bool) {
 	}
 }
 
-// TestManyReaders follows one run with 1,000 readers, some of which read nothing for long:
-// all get every event, none is cut off.
+// TestManyReaders follows one run with 1,000 readers, some of which read nothing for long: all get every event,
+// none is disconnected.
 func TestManyReaders(t *testing.T) {
 	const readers, slow = 1000, 50
 	g := &gate{open: make(chan struct{})}

@@ -23,8 +23,8 @@ func (s *Server) languageOf(ctx context.Context) string {
 }
 
 // preferredLanguage returns en or zh, by the qualities of an Accept-Language header (RFC 9110,
-// 12.5.4); of two that are liked as much, the first one. Regions count as their language;
-// fallback, which is one of the two, stands for all that are not named.
+// 12.5.4); of two that are liked as much, the first one. Regions count as their language; fallback, which is one
+// of the two, applies to all unnamed ones.
 func preferredLanguage(header, fallback string) string {
 	best, quality := fallback, -1.0
 	refused := map[string]bool{}

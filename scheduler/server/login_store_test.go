@@ -12,7 +12,7 @@ import (
 )
 
 // TestStoreIsDown: while the shared store does not answer, health checks answer at once, and logins, requests with
-// a token and public requests that need the store are soon told when to retry.
+// a token and public requests that need the store soon learn when to retry.
 func TestStoreIsDown(t *testing.T) {
 	t.Parallel() // each request waits some seconds for its own server of Postgres
 	postgres := pgdbtest.NewServer(t)

@@ -20,7 +20,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// awayRemote are machines that cannot be reached until they are back, and that count the runs they were told of.
+// awayRemote are machines that cannot be reached until they are back, and that count the runs they were notified
+// of.
 type awayRemote struct {
 	service.Remote
 	isBack atomic.Bool
@@ -42,8 +43,8 @@ func (r *awayRemote) Start(ctx context.Context, _ service.RemoteRun) error {
 	return nil
 }
 
-// TestMachinesAreAway: a server whose runs no machine takes says so in its log, and is not ready. Once they are back, they are told of the
-// run that was recorded meanwhile.
+// TestMachinesAreAway: a server whose runs no machine accepts logs that, and is not ready. Once the machines are
+// back, they are notified of the run that was recorded meanwhile.
 func TestMachinesAreAway(t *testing.T) {
 	dir := t.TempDir()
 	remote, log := &awayRemote{}, &logBuffer{}

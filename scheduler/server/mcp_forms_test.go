@@ -115,8 +115,8 @@ func TestMCPFormsTellEachReason(t *testing.T) {
 	}
 }
 
-// TestMCPForms: forms of the protocol are read as messages of a chat are, and values that do not fit are told in the words of the flow, for the
-// fields that do not fit alone.
+// TestMCPForms: forms of the protocol are read like messages of a chat, and unfit values are reported in the words
+// of the flow, only for their fields.
 func TestMCPForms(t *testing.T) {
 	whole := content{"name": "Lin", "size": 3, "day": "2026-05-01", "colour": "blue"}
 	with := func(name string, v any) content {

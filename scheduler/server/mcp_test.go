@@ -215,8 +215,7 @@ func TestMCPWaiting(t *testing.T) {
 	})
 }
 
-// TestMCPDeclined: a user who does not answer leaves a run that waits, and that the tool
-// answer_run goes on with.
+// TestMCPDeclined: a user who does not answer leaves a waiting run, which the tool answer_run continues.
 func TestMCPDeclined(t *testing.T) {
 	inEachEra(t, nil, func(t *testing.T, f *fixture, era string) {
 		token := f.token("lin", store.RunsWrite)

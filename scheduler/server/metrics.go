@@ -99,7 +99,7 @@ func (c *triggerCounts) count() (paused, failed int) {
 	defer c.mu.Unlock()
 	if time.Since(c.counted) >= time.Second {
 		paused, failed, err := c.store.CountTriggers(context.Background())
-		if err == nil { // readiness tells of a store that cannot be read
+		if err == nil { // readiness reports an unreadable store
 			c.counted, c.paused, c.failed = time.Now(), paused, failed
 		}
 	}
@@ -125,7 +125,7 @@ func (w *waitingRuns) count() float64 {
 	n := 0
 	for _, err := range w.service.Runs(context.Background(), service.Principal{}, journal.RunFilter{States: []journal.RunStatus{journal.RunWaiting}}) {
 		if err != nil {
-			return w.n // readiness tells of a journal that cannot be read
+			return w.n // readiness reports an unreadable journal
 		}
 		n++
 	}

@@ -14,15 +14,15 @@ import (
 // maxShownFile bounds a file that is shown, in bytes.
 const maxShownFile = 4 << 20
 
-// namedFile is a file as it is now.
+// namedFile is the present state of a file.
 type namedFile struct {
 	path      string
 	content   []byte
 	isChanged bool // since the run read it, or it may be
 }
 
-// namedFiles returns the files that prompts of the run name and that it has not kept, as far as they are there.
-// The names may come from anywhere, so only files below the folder of the flow are shown, and no hidden ones.
+// namedFiles returns the files that prompts of the run name and that it has not kept, as far as they exist. The
+// names may come from anywhere, so only files below the folder of the flow are shown, and no hidden ones.
 func (s *Server) namedFiles(ctx context.Context, run string, known *service.RunFiles) ([]namedFile, error) {
 	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), run)
 	if err != nil || details.Unreadable != nil {

@@ -121,7 +121,7 @@ func hintOf(err error) wording.Text {
 	return wording.Text{En: calls.HintOf(err), Zh: calls.HintIn(err, "zh")}
 }
 
-// retryAfter tells when to try again, in seconds.
+// retryAfter sets the time after which to try again, in seconds.
 func (p *Problem) retryAfter(seconds int) *Problem {
 	p.header.Set("Retry-After", strconv.Itoa(seconds))
 	return p

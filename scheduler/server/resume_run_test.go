@@ -153,9 +153,8 @@ func abandonRun(t *testing.T, dir, id string) {
 	})
 }
 
-// TestStuck: a run that was taken over three times from servers that died, without a step
-// that finished, pauses before the next try, and says so; its user may still go on with it. Servers that
-// hand it over do not count.
+// TestStuck: a run that was taken over three times from servers that died, without a step that finished, pauses
+// before the next try, and says so; its user may still resume it. Servers that hand it over do not count.
 func TestStuck(t *testing.T) {
 	dir := t.TempDir()
 	closed := &gate{open: make(chan struct{})}

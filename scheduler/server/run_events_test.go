@@ -49,8 +49,8 @@ func TestStreamResumes(t *testing.T) {
 	}
 }
 
-// TestStateOfEvents reads the events of a run with the changes of its state: from wherever a client comes in, the last ones tell the end, and
-// each step is told as the run's details have it.
+// TestStateOfEvents reads the events of a run with the changes of its state: from any starting event, the last
+// ones have the end, and each step is the same as in the run's details.
 func TestStateOfEvents(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
@@ -174,8 +174,8 @@ func until(t *testing.T, lines <-chan string, text string) {
 	}
 }
 
-// TestStreamStaysOpen follows a run that waits: the stream goes on once it is answered, and
-// with until=waiting it ends there.
+// TestStreamStaysOpen follows a run that waits: the stream continues once it is answered, and with until=waiting
+// it ends there.
 func TestStreamStaysOpen(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
@@ -208,7 +208,7 @@ func TestStreamStaysOpen(t *testing.T) {
 	}
 }
 
-// TestFeed tells of the runs of the caller, and of no others.
+// TestFeed follows the caller's runs, and no others.
 func TestFeed(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	lin, bo := f.token("lin", store.RunsRead, store.RunsWrite), f.token("bo", store.RunsWrite)

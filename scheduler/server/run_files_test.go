@@ -14,8 +14,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// TestFiles: the flow as the run kept it, whatever has become of it, and the files that its
-// prompts name as they are now; no others.
+// TestFiles: the flow as kept by the run, even if it has changed, and the present files that its prompts name; no
+// others.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	f := newFixture(t, dir, nil, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// The answer to a start tells of an input that the flow does not name.
+// The answer to a start reports an input that the flow does not name.
 func TestUnknownInput(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	r := f.do(f.token("lin", store.RunsWrite, store.RunsRead), "POST", "/api/v1/runs", `{"flow": "echo", "inputs": {"question": "hi", "qeustion": "hi"}}`)

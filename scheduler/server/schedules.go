@@ -125,7 +125,7 @@ func (s *Server) pauseSchedule(ctx context.Context, in *scheduleID) (*body[*sche
 	return s.setPaused(ctx, in.ID, true)
 }
 
-// resumeSchedule lets a schedule go on.
+// resumeSchedule ends the pause of a schedule.
 func (s *Server) resumeSchedule(ctx context.Context, in *scheduleID) (*body[*scheduleBody], error) {
 	return s.setPaused(ctx, in.ID, false)
 }
@@ -148,7 +148,7 @@ func (s *Server) setPaused(ctx context.Context, id string, paused bool) (*body[*
 	return &body[*scheduleBody]{item}, err
 }
 
-// announceTrigger tells the URLs of the settings of a trigger.
+// announceTrigger sends a message about a trigger to the URLs of the settings.
 func (s *Server) announceTrigger(ctx context.Context, c notify.TriggerChange) {
 	if err := s.notifier.AnnounceTrigger(ctx, c); err != nil {
 		s.options.Log.Error("notifying of a trigger", "trigger", c.Trigger, "error", err)

@@ -427,8 +427,8 @@ func TestLintReadsNoForeignFiles(t *testing.T) {
 	}
 }
 
-// TestPostedFlowsReadServedFiles: a flow that is posted with the token of a user reads the files that served flows name, as they were
-// served, and no others, by whatever way it names them.
+// TestPostedFlowsReadServedFiles: a flow that is posted with the token of a user reads the files that served flows
+// name, as served, and no others, in whichever way it names them.
 func TestPostedFlowsReadServedFiles(t *testing.T) {
 	dir := t.TempDir()
 	f := newFixture(t, dir, nil, func(o *server.Options) { o.Edit = true })

@@ -55,7 +55,8 @@ type Options struct {
 	NoAuth bool
 	// Hosts are further names of this server, Origins the origins of pages that may read its answers.
 	Hosts, Origins []string
-	// BehindTLS tells that clients come through a proxy that speaks TLS: cookies are Secure, and addresses begin with https.
+	// BehindTLS means that clients come through a proxy that speaks TLS: cookies are Secure, and addresses begin with
+	// https.
 	BehindTLS bool
 	// Edit lets clients change flow files.
 	Edit bool
@@ -77,10 +78,10 @@ type Options struct {
 	Currency llm.Currency
 	// Functions and Plugins list the known functions and plugins as JSON objects.
 	Functions, Plugins func() ([]value.Value, error)
-	// Notify are URLs that are told of runs; Client sends to them.
+	// Notify are URLs that get messages about runs; Client sends to them.
 	Notify []notify.Target
 	Client *http.Client
-	// Prune tells which runs that are over are deleted.
+	// Prune selects the ended runs to delete.
 	Prune Prune
 	// NoTriggers leaves the schedules and webhooks of flows alone.
 	NoTriggers bool
@@ -92,8 +93,8 @@ type Options struct {
 	ParseTime func(string) (time.Time, error)
 }
 
-// Prune tells which runs that are over are deleted: those that are older, and are not among so
-// many of the newest. With 0 for either none is deleted.
+// Prune selects the ended runs to delete: runs that are older, and are not among so many of the newest. With 0 for
+// either none is deleted.
 type Prune struct {
 	OlderThan time.Duration
 	Keep      int

@@ -119,7 +119,7 @@ type meBody struct {
 	Currency string `json:"currency" doc:"The currency of every cost that the server tells, as three letters of ISO 4217: the setting llm.currency."`
 }
 
-// describeCaller tells who makes the request.
+// describeCaller describes the caller of the request.
 func (s *Server) describeCaller(ctx context.Context, _ *none) (*body[meBody], error) {
 	c := requestOf(ctx).caller
 	return &body[meBody]{meBody{

@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/dispatch"
 )
 
-// heartbeat is how often a silent stream gets a comment: proxies cut off those without.
+// heartbeat is how often a silent stream gets a comment: proxies cut silent ones off.
 const heartbeat = 15 * time.Second
 
 // errLoggedOut ends streams whose caller is not logged in any more.
@@ -37,9 +37,9 @@ func wantsStream(accept string) bool { return strings.Contains(accept, "text/eve
 // stream is the output of an endpoint that answers by itself.
 type stream struct{ Body func(huma.Context) }
 
-// openStream returns an output that serve writes, one of those that may be open at a time. The
-// context of its request ends when the client goes, with [dispatch.ErrStopping] when the server stops, and with
-// errLoggedOut when the token or the session of the client ends.
+// openStream returns an output that serve writes; it counts towards the limit of open streams. The context of its
+// request ends when the client goes, with [dispatch.ErrStopping] when the server stops, and with errLoggedOut when
+// the token or the session of the client ends.
 func (s *Server) openStream(serve func(http.ResponseWriter, *http.Request)) (*stream, error) {
 	done, err := s.limits.openStream()
 	if err != nil {
@@ -110,7 +110,7 @@ func (e *sseWriter) addEvent(id, name string, data []byte) {
 	e.buf.WriteString("\n\n")
 }
 
-// addID tells the client an id to come back with, without an event.
+// addID sends the client an id to reconnect with, without an event.
 func (e *sseWriter) addID(id string) { e.buf.WriteString("id: " + id + "\n\n") }
 
 // addComment adds a comment, which clients ignore.

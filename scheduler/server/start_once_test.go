@@ -252,7 +252,7 @@ func TestIdempotencyWhereTheClientLeaves(t *testing.T) {
 	}
 }
 
-// unreachableRemote are machines that cannot be told of the first run, and that let the others wait.
+// unreachableRemote are machines that cannot be notified of the first run, and that let the others wait.
 type unreachableRemote struct {
 	service.Remote
 	told atomic.Int32
@@ -267,8 +267,8 @@ func (r *unreachableRemote) Start(context.Context, service.RemoteRun) error {
 	return nil
 }
 
-// TestIdempotencyOnOtherMachines: a run is on record although the other machines could not be told of it at first. They are told a little
-// later, and a repeat begins no other one.
+// TestIdempotencyOnOtherMachines: a run is recorded although the other machines could not be notified of it at
+// first. They are notified a little later, and a repeat begins no other one.
 func TestIdempotencyOnOtherMachines(t *testing.T) {
 	dir := t.TempDir()
 	remote := &unreachableRemote{}

@@ -207,7 +207,7 @@ func (s *Server) beginOnce(
 	begin func(ctx context.Context, run string) (value.Value, error),
 	describe func(ctx context.Context, run, flow string) (value.Value, error),
 ) (answer value.Value, replayed string, err error) {
-	ctx = context.WithoutCancel(ctx) // the client may leave; the run goes on
+	ctx = context.WithoutCancel(ctx) // the client may leave; the run continues
 	fresh := service.NewRunID()
 	r := &store.Request{Principal: asked.owner, Key: asked.key, Body: asked.body, Run: fresh, Claim: fresh}
 	if !s.inFlight.addNew(r.Principal + "\x00" + r.Key) {
@@ -263,7 +263,7 @@ func (s *Server) repeatOnce(
 		return answer, false, err
 	}
 	err = s.dispatcher.StartQueued(ctx, asked.principal, info)
-	if err != nil && !errors.Is(err, service.ErrMachinesAway) { // they are told once they are back
+	if err != nil && !errors.Is(err, service.ErrMachinesAway) { // they are notified once they are back
 		return answer, true, err
 	}
 	answer, err = describe(ctx, r.Run, info.Flow)
@@ -288,7 +288,7 @@ func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, 
 	defer cancel()
 	for _, err := range s.dispatcher.Follow(ctx, run, dispatch.FollowOptions{UntilWaiting: true}) {
 		if err != nil {
-			break // the time is over, or the server stops: how the run stands is all there is to tell
+			break // the time is over, or the server stops: the answer is the run's state
 		}
 	}
 	info, err := s.options.Service.Run(context.WithoutCancel(ctx), principalOf(ctx), run)

@@ -107,7 +107,7 @@ func TestTestsAreListedAndRun(t *testing.T) {
 	list = f.do(f.token("bo", store.FlowsRead), "GET", "/api/v1/tests?cursor=flows/broken.test.yaml", "")
 	for pointer, want := range map[string]string{
 		"/items/0/counts/not_run": "0", "/items/0/counts/failed": "1", "/items/0/cases/0/last/outcome": "pass",
-		"/items/0/cases/1/last/repeats/0/checks/0/position/line": "8", // those that passed are left out
+		"/items/0/cases/1/last/repeats/0/checks/0/position/line": "8", // passed checks are left out
 	} {
 		if got := list.at(pointer); got != want {
 			t.Errorf("after a restart, %s is %s, want %s", pointer, got, want)

@@ -123,8 +123,8 @@ func TestTwoUsers(t *testing.T) {
 	}
 }
 
-// TestUsersOfOneToken: a token without a user serves many people, told apart by the member user. No flow that the project ships gives
-// one of them the words of another, with or without the leave to begin runs for users.
+// TestUsersOfOneToken: a token without a user serves many people, distinguished by the member user. No flow that
+// the project ships gives one of them another's text, with or without the right to begin runs for users.
 func TestUsersOfOneToken(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	tokens := map[string]string{"plain": f.token("", store.RunsRead, store.RunsWrite), "runs:as": f.token("", store.RunsRead, store.RunsWrite, store.RunsAs)}

@@ -18,7 +18,7 @@ import (
 // assetsPath is the path of the page's files whose names hold a hash of their content.
 const assetsPath = "/assets/"
 
-// nonceMark stands in the page's document for the nonce of an answer.
+// nonceMark is the placeholder for an answer's nonce in the page's document.
 const nonceMark = "NONCE-OF-THIS-ANSWER"
 
 // uiPage is the browser's side: a document and the files that it loads. [New] makes it; it does not change and is
@@ -28,7 +28,7 @@ type uiPage struct {
 	assets   map[string]uiAsset // by the path of the URL
 }
 
-// uiAsset is a file of the page as it is sent.
+// uiAsset is a file of the page in the form in which it is sent.
 type uiAsset struct {
 	media  string
 	zipped []byte

@@ -122,7 +122,7 @@ func TestNoPage(t *testing.T) {
 	}
 }
 
-// TestBrokenPage checks that a page that was not built is told at the start.
+// TestBrokenPage checks that a missing build of the page is reported at the start.
 func TestBrokenPage(t *testing.T) {
 	for name, page := range map[string]fstest.MapFS{"empty": {}, "plain": {"index.html": {Data: []byte("x")}}} {
 		if _, err := server.New(server.Options{Page: page}); err == nil || !strings.Contains(err.Error(), "make web") {

@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// jsonFormat writes < and & as they are: the texts of prompts are full of them. It refuses bytes that
-// encoding/json would replace with U+FFFD, and repeated keys, of which that would use the last.
+// jsonFormat writes < and & unescaped: the texts of prompts are full of them. It refuses bytes that encoding/json
+// would replace with U+FFFD, and repeated keys, of which that would use the last.
 var jsonFormat = huma.Format{
 	Marshal: func(w io.Writer, v any) error {
 		enc := json.NewEncoder(w)

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// TestStrictBodies: a body of which something would be replaced or left out is refused, at its place.
+// TestStrictBodies: a body with parts that would be replaced or left out is refused, at its place.
 func TestStrictBodies(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)

@@ -12,8 +12,8 @@ import (
 // flows multiply.
 const maxGraphNodes = 2000
 
-// Graph is a flow as data for those who draw it: the HTTP API returns it as JSON,
-// [Graph.Mermaid] and [Graph.Dot] draw it. It is made by [Of] and not changed after.
+// Graph is a flow as data for drawing it: the HTTP API returns it as JSON, [Graph.Mermaid] and [Graph.Dot] draw
+// it. It is made by [Of] and not changed after.
 type Graph struct {
 	Flow  string `json:"flow"`
 	Nodes []Node `json:"nodes"`
@@ -88,8 +88,7 @@ func (g *Graph) WithPaths(shown func(path string) string) *Graph {
 	return &out
 }
 
-// label returns the lines that a drawing shows for a node. The condition of a node
-// with edges stands on these.
+// label returns the lines that a drawing shows for a node. The condition of a node with edges is shown at these.
 func (n *Node) label(hasNeeds bool) []string {
 	lines := []string{n.ID}
 	if n.Name != "" {

@@ -13,7 +13,7 @@ import (
 // Hider knows the folders of a server. [NewHider] makes one; it does not change. The zero value and nil hide none.
 type Hider struct{ folders []string } // absolute, the longest first
 
-// NewHider returns a Hider of these folders, and of those that links among them lead to.
+// NewHider returns a Hider of these folders, and of the targets of links among them.
 func NewHider(folders ...string) *Hider {
 	h := &Hider{}
 	for _, dir := range folders {

@@ -34,9 +34,9 @@ type Options struct {
 	Key []byte
 	// Language is the language of descriptions, Version the program's version.
 	Language, Version string
-	// HideFolders takes the paths of the server's folders out of a text for clients; nil leaves it as it is.
+	// HideFolders removes the paths of the server's folders from a text for clients; nil leaves it unchanged.
 	HideFolders func(string) string
-	// PathsFor returns how files are called in answers to a principal; nil leaves paths as they are.
+	// PathsFor returns the function that names files in answers to a principal; nil leaves paths unchanged.
 	PathsFor func(service.Principal) func(path string) string
 }
 
@@ -58,7 +58,7 @@ type API struct {
 // Caller is who makes a request.
 type Caller struct {
 	service.Principal
-	// Key tells callers apart that have the same user.
+	// Key distinguishes callers that have the same user.
 	Key string
 	// Address is the address of the server's pages for the caller, http://host:port; "" if there are none.
 	Address string

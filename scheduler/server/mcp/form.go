@@ -82,7 +82,7 @@ func putDefault(about *value.Map, of value.Value, kinds ...value.Kind) {
 	}
 }
 
-// choicesOf returns the choices of a field, without null, which stands for no value; nil if one of them has no words.
+// choicesOf returns the choices of a field, without null, which means no value; nil if one of them has no words.
 func choicesOf(of value.Value) []schema.Choice {
 	var choices []schema.Choice
 	for _, choice := range schema.Choices(of) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// heartbeat is how often a silent stream gets a comment: proxies cut off those without.
+// heartbeat is how often a silent stream gets a comment: proxies cut silent ones off.
 const heartbeat = 15 * time.Second
 
 // liveWriter writes an answer, with comments in a stream that is silent. ServeHTTP makes one;

@@ -6,10 +6,9 @@
 // model of the client answers it. For example the prompt support of a desk gives the client the customer's
 // order and the return policy, with the question below.
 //
-// The protocol has two eras. Since 2026-07-28 each request stands alone and a server asks by
-// an answer that the client completes; before, there are sessions in which the server sends
-// requests of its own. One handler of the library cannot serve both, so [API.ServeHTTP]
-// picks one by the version that a request names.
+// The protocol has two eras. Since 2026-07-28 each request is independent, and a server asks in an answer that the
+// client completes; before, there are sessions in which the server sends requests of its own. One handler of the
+// library cannot serve both, so [API.ServeHTTP] picks one by the version that a request names.
 package mcp
 
 import (

@@ -39,7 +39,7 @@ type patientConnection struct {
 
 	// The following fields are guarded by mu.
 
-	// unanswered are the requests of the client, asked those to it.
+	// unanswered are the requests of the client, asked the requests to it.
 	unanswered, asked map[jsonrpc.ID]bool
 }
 

@@ -118,7 +118,8 @@ func (c *client) makePrompt(ctx context.Context, r *sdk.GetPromptRequest, f *ser
 	return nil, t.noPrompt(ctx, result)
 }
 
-// noPrompt returns why a run has made no prompt. One that waits for the user is ended: the client cannot go on with it.
+// noPrompt returns why a run has made no prompt. A run that waits for the user is ended: the client cannot
+// continue it.
 func (t *turn) noPrompt(ctx context.Context, result *sdk.CallToolResult) error {
 	said := ""
 	for _, part := range result.Content {

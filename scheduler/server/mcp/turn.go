@@ -24,7 +24,7 @@ type turn struct {
 	// to the end.
 	until    string
 	messages []value.Value
-	// steps is how many steps the flow has; done are those that are over.
+	// steps is the number of the flow's steps; done has the ended ones.
 	steps int
 	done  map[string]bool
 	// refused has the fields of forms that did not fit; declined are the forms that the user leaves for later.
@@ -37,7 +37,7 @@ func (c *client) newTurn(r *sdk.CallToolRequest) *turn {
 	return &turn{client: c, request: r, done: map[string]bool{}, declined: map[string]bool{}}
 }
 
-// runFlow starts a run of a flow, or goes on with the one that the client has answered.
+// runFlow starts a run of a flow, or continues the one that the client has answered.
 func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallToolResult, error) {
 	if t.request.Params.RequestState != "" {
 		return t.continueRequest(ctx)
@@ -81,7 +81,7 @@ func (t *turn) followAnswers(ctx context.Context, after int64) (*sdk.CallToolRes
 	return t.followRun(ctx, dispatch.FollowOptions{After: after, UntilWaitingAgain: true})
 }
 
-// followRun tells of the progress of a run until it is over or waits, and answers.
+// followRun reports the progress of a run until it is over or waits, and answers.
 func (t *turn) followRun(ctx context.Context, options dispatch.FollowOptions) (*sdk.CallToolResult, error) {
 	for batch, err := range t.api.options.Dispatcher.Follow(ctx, t.run, options) {
 		if ctx.Err() != nil {
@@ -118,7 +118,7 @@ func (t *turn) stoppedResult() *sdk.CallToolResult {
 	return failureResult(err, t.run)
 }
 
-// finishTurn answers by how the run stands.
+// finishTurn answers by the state of the run.
 func (t *turn) finishTurn(ctx context.Context) (*sdk.CallToolResult, error) {
 	details, err := t.showRun(ctx, t.run)
 	if err != nil {
@@ -155,7 +155,7 @@ func (t *turn) runResult(state journal.RunStatus, name string, v value.Value) *s
 	return documentResult(value.OfMap(doc))
 }
 
-// reportProgress tells a client that wants to know which steps are over.
+// reportProgress reports the ended steps to a client that asked for progress.
 func (t *turn) reportProgress(ctx context.Context, batch []*dispatch.Frame) {
 	token := t.request.Params.GetProgressToken()
 	if token == nil {

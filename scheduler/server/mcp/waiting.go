@@ -81,7 +81,7 @@ func (t *turn) requestState() string {
 	return t.run + "." + t.api.signTexts("run", t.run, t.by.Key, t.by.User)
 }
 
-// continueRequest goes on with the run that the request carries answers for.
+// continueRequest continues the run for which the request carries answers.
 func (t *turn) continueRequest(ctx context.Context) (*sdk.CallToolResult, error) {
 	run, signature, _ := strings.Cut(t.request.Params.RequestState, ".")
 	t.run = run
@@ -131,7 +131,7 @@ func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, resp
 	return t.waitingResult(details.State), nil // the user does not want to answer now
 }
 
-// answerForm answers the run with the fields that the user has filled in, and asks again for those that do not fit.
+// answerForm answers the run with the fields that the user has filled in, and asks again for unfit ones.
 func (t *turn) answerForm(ctx context.Context, request service.FormRequest) (*sdk.CallToolResult, error) {
 	reply, err := t.api.options.Service.AnswerForm(ctx, t.by.Principal, t.api.options.Dispatcher, request)
 	var over *service.NotWaitingError
@@ -159,7 +159,7 @@ func (t *turn) answerForm(ctx context.Context, request service.FormRequest) (*sd
 	return t.finishTurn(ctx)
 }
 
-// resumeRun goes on with a run with answers that fit.
+// resumeRun resumes a run with fitting answers.
 func (t *turn) resumeRun(ctx context.Context, details *service.RunDetails, answers []scheduler.Answer) (*sdk.CallToolResult, error) {
 	err := t.api.options.Dispatcher.Resume(ctx, t.by.Principal, t.run, service.ResumeWith{Answers: answers, Wait: service.SlotWait})
 	if err != nil && ctx.Err() == nil {
@@ -271,8 +271,8 @@ func (t *turn) userForms(details *service.RunDetails) map[string]*sdk.ElicitPara
 	return forms
 }
 
-// elicit asks the client, and returns the values of the user as they are: the library would judge it by the schema of the
-// form, in words of its own. The schema is put into the request behind its back.
+// elicit asks the client, and returns the user's values unchecked: the library would check them by the schema of
+// the form, with messages of its own. So the schema is added to the request without the library.
 func (t *turn) elicit(ctx context.Context, form *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	bare := *form
 	bare.RequestedSchema = nil

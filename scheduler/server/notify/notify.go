@@ -35,10 +35,10 @@ const (
 	OnTrigger journal.RunStatus = "trigger"
 )
 
-// Target is a URL that is told of runs. It comes from the settings and does not change.
+// Target is a URL that gets messages about runs. It comes from the settings and does not change.
 type Target struct {
 	URL string
-	// On are the states of runs that it is told of, and [OnStuck] and [OnTrigger].
+	// On has the states of runs for which it gets messages, and [OnStuck] and [OnTrigger].
 	On []journal.RunStatus
 	// Secret signs the messages, as [trigger.SignStandard] wants it.
 	Secret string
@@ -171,7 +171,7 @@ func (n *Notifier) storeReported(ctx context.Context) error {
 		if err == nil {
 			err = n.storeMessages(ctx, info)
 		}
-		errs = append(errs, err) // the others are told of
+		errs = append(errs, err) // the others are still reported
 	}
 	return errors.Join(errs...)
 }
@@ -192,7 +192,7 @@ func (n *Notifier) Scan(ctx context.Context) error {
 		if info.TouchedAt.Before(until.Add(-overlapTime)) {
 			continue
 		}
-		errs = append(errs, n.storeMessages(ctx, info)) // the others are told of
+		errs = append(errs, n.storeMessages(ctx, info)) // the others are still reported
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (n *Notifier) Scan(ctx context.Context) error {
 	return n.Store.SetNotifiedUntil(ctx, now)
 }
 
-// storeMessages stores a message for each target that is told of the state of a run.
+// storeMessages stores a message for each target that wants the state of a run.
 func (n *Notifier) storeMessages(ctx context.Context, info *journal.RunInfo) error {
 	if !service.IsServerRun(info) {
 		return nil
@@ -249,7 +249,7 @@ type TriggerChange struct {
 	Trigger, Flow, User string
 	// State is paused or failed, Reason why.
 	State, Reason string
-	// Key tells changes of a trigger apart.
+	// Key distinguishes changes of a trigger.
 	Key string
 }
 

@@ -181,7 +181,7 @@ func (d damagedJournal) Events(ctx context.Context, id string, from int64) iter.
 	return func(yield func(*journal.Event, error) bool) { yield(nil, errors.New("damaged")) }
 }
 
-// A run that cannot be read keeps no other from being told of.
+// A run that cannot be read does not block messages about others.
 func TestDamagedRun(t *testing.T) {
 	w := newWorld(t)
 	w.journal = damagedJournal{w.journal, "b"}

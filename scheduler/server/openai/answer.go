@@ -32,7 +32,7 @@ type answer struct {
 	hasEnded bool
 }
 
-// heartbeat is how often a silent stream gets a comment: proxies cut off those without.
+// heartbeat is how often a silent stream gets a comment: proxies cut silent ones off.
 const heartbeat = 15 * time.Second
 
 func newAnswer(w http.ResponseWriter, in *request) *answer {

@@ -63,7 +63,7 @@ func NewError(status int, message wording.Text, param, code string) *Error {
 const (
 	// codeBusy is the code of errors that are over after a while.
 	codeBusy = "busy"
-	// codeHeld is the code of the error of a run that another request or process goes on with.
+	// codeHeld is the code of the error of a run that another request or process is continuing.
 	codeHeld = "held"
 )
 
@@ -72,8 +72,8 @@ func (e *Error) isBusy() bool { return e.Code != nil && *e.Code == codeBusy }
 
 // asFinal returns the error of a run that failed, with a status after which clients do not ask again by themselves: each
 // repeat of the request would begin another run, which is paid for again. For example, the AI SDK repeats a request after
-// 408, 409, 429 and every 5xx, whatever X-Should-Retry says. A run that another request goes on with stays 409: a repeat
-// finds that run.
+// 408, 409, 429 and every 5xx, whatever X-Should-Retry says. A run that another request is continuing stays 409: a
+// repeat finds that run.
 func (e *Error) asFinal() *Error {
 	isHeld := e.Code != nil && *e.Code == codeHeld
 	switch {

@@ -15,12 +15,12 @@ import (
 // others, the server follows some, some have no effect on the text of an answer, and some are refused because the flow cannot
 // give the kind of answer that they ask for. The answer lists the rest as ignored.
 
-// followedFields returns those that the server follows.
+// followedFields returns the fields that the server follows.
 func followedFields() []string {
 	return []string{"model", "messages", "stream", "stream_options", "metadata"}
 }
 
-// idleFields returns those that have no effect on the text of an answer.
+// idleFields returns the fields that have no effect on the text of an answer.
 func idleFields() []string {
 	return []string{
 		"store", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier", "prediction",
@@ -28,7 +28,7 @@ func idleFields() []string {
 	}
 }
 
-// refusedFields returns those that isRefused refuses with some values. Their other values ask for nothing.
+// refusedFields returns the fields that isRefused refuses with some values. Their other values have no effect.
 func refusedFields() []string {
 	return []string{
 		"n", "tools", "functions", "logprobs", "top_logprobs", "audio", "web_search_options", "tool_choice", "function_call",

@@ -96,7 +96,7 @@ func roleOf(message value.Value) string {
 type said struct {
 	role string
 	text string
-	// rest is the JSON of all else that tells messages apart: names, pictures, tool calls.
+	// rest is the JSON of all else that distinguishes messages: names, pictures, tool calls.
 	rest string
 }
 

@@ -32,7 +32,7 @@ type Options struct {
 	Library    *service.Library
 	Store      *store.Store
 	Log        *slog.Logger
-	// HideFolders takes the paths of the server's folders out of a text for clients; nil leaves it as it is.
+	// HideFolders removes the paths of the server's folders from a text for clients; nil leaves it unchanged.
 	HideFolders func(string) string
 }
 
@@ -50,16 +50,16 @@ func New(o Options) *API {
 // Caller is who makes a request.
 type Caller struct {
 	service.Principal
-	// Key tells callers apart that have the same user.
+	// Key distinguishes callers that have the same user.
 	Key string
 	// Language is the language of the errors.
 	Language string
 	// ActAs returns the principal for the member user of a request, "" for none. It is nil for a caller who may not begin runs for users:
-	// the member then only tells chats apart.
+	// the member then only distinguishes chats.
 	ActAs func(user string) (service.Principal, error)
 }
 
-// IsModel reports whether a flow needs no other inputs than those that a conversation has.
+// IsModel reports whether a flow needs no other inputs than a conversation's.
 func (*API) IsModel(f *flow.Flow) bool { return service.IsModel(f) }
 
 // Model is a flow in the list of models.

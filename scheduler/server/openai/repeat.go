@@ -116,8 +116,8 @@ func (t *turn) failedRun(ctx context.Context) (*journal.RunInfo, error) {
 	return nil, nil
 }
 
-// repeatAnswer answers a request that came before: as the run has answered since it last went on. One that has failed or was
-// cancelled goes on.
+// repeatAnswer answers a repeated request: with the run's answer since its last continuation. A run that has
+// failed or was cancelled continues.
 func (t *turn) repeatAnswer(ctx context.Context, info *journal.RunInfo) error {
 	t.out.run, t.out.isFinal = info.ID, true
 	switch info.State {

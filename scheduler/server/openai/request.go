@@ -38,7 +38,7 @@ type request struct {
 	talk         []said
 	instructions string
 	session      string
-	user         string // the member user, by which a client tells its users apart
+	user         string // the member user, by which a client distinguishes its users
 	stream       bool
 	usage        bool // in a last chunk of its own
 }
@@ -217,8 +217,8 @@ func (in *request) sameKey(by Caller, flow string) []byte {
 }
 
 // failureKeys returns the keys that may find the run which failed before the last message, which asks to try again: the failed request
-// ended with the message before it, or with the one before the words of the assistant that told of the failure. A client that names
-// its session may have sent neither.
+// ended with the message before it, or with the one before the assistant's message about the failure. A client
+// that names its session may have sent neither.
 func (in *request) failureKeys(by Caller, flow string) (keys [][]byte) {
 	n := len(in.talk) - 1
 	if n > 0 {

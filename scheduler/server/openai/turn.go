@@ -99,8 +99,8 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Calle
 	return t.out.run
 }
 
-// logFailure logs an error of the server, and each one that the client is not told: it may have no run that keeps it, for example when
-// the memory of a flow has no user.
+// logFailure logs an error of the server, and each one that the client does not get: there may be no run that
+// keeps it, for example when the memory of a flow has no user.
 func (t *turn) logFailure(ctx context.Context, err, told error) {
 	if ctx.Err() != nil || errorOf(err).isBusy() {
 		return
@@ -114,8 +114,9 @@ func (t *turn) logFailure(ctx context.Context, err, told error) {
 	}
 }
 
-// inPlainWords returns the error as the user of a chat reads it. An error of a run, of a provider or of the server may name addresses, files and
-// keys: it stays in the run and the log. An error of the request tells its client the remedy, and is returned as it is.
+// inPlainWords returns the error in the form for the user of a chat. An error of a run, of a provider or of the
+// server may name addresses, files and keys: it stays in the run and the log. An error of the request has the
+// remedy for its client, and is returned unchanged.
 func (t *turn) inPlainWords(err error) error {
 	var known *Error
 	var failure *scheduler.Failure
@@ -235,7 +236,7 @@ func (t *turn) beginRun(ctx context.Context) error {
 		ID: id, Flow: f, Inputs: inputs, Conversation: t.in.conversation(), StartedBy: service.StartedByOpenAI, Session: t.in.session,
 	}, service.SlotWait)
 	if err != nil && ctx.Err() == nil {
-		t.out.run = "" // there is none
+		t.out.run = "" // the request has no run
 	}
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
@@ -330,7 +331,7 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 }
 
 // isSilent reports whether a model was to speak, and wrote nothing: its rounds or tokens were used up, for example. An answer that was
-// filtered is told by its reason.
+// filtered is reported by its reason.
 func (t *turn) isSilent() bool {
 	return t.spoken.answered && t.spoken.reason != "" && t.spoken.reason != reasonFilter && strings.TrimSpace(t.out.whole.String()) == ""
 }

@@ -44,7 +44,7 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 
 // askedBefore returns the runs that have said the assistant's last message in a chat like this one, the last one first, each with the
 // place that it asked for: RUN@PLACE. Two chats may begin alike, and a user may go back to an earlier question. If no run has said
-// these words, it is those that said something else there.
+// these words, the result has the runs with another text there.
 func (t *turn) askedBefore(ctx context.Context) (asked []string, err error) {
 	n := t.in.askedEnd()
 	if n < 2 {
@@ -114,9 +114,9 @@ func runsOf(kept string) (ids []string) {
 	return ids
 }
 
-// ifAsked returns a run if the user can answer it, else nil: also if it waits by now for other places than then, "" if those are not
-// known. A run that asks for a name, a day and the name again, for example, no longer waits for the day the second time: the user has
-// gone back and changed an answer, which does not answer the open question.
+// ifAsked returns a run if the user can answer it, else nil: also if it now waits for other places than then, ""
+// if these are not known. A run that asks for a name, a day and the name again, for example, no longer waits for
+// the day the second time: the user went back and changed an answer, which does not answer the open question.
 func (t *turn) ifAsked(ctx context.Context, info *journal.RunInfo, place string) (*journal.RunInfo, error) {
 	switch info.State {
 	case journal.RunFailed:
@@ -153,7 +153,7 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	if at < 0 {
 		return calls.Errorf(calls.Invalid, "the run %s waits for nothing that can be asked for here", info.ID)
 	}
-	if err := t.keepRequest(ctx, answers, info.LastSeq); err != nil { // first: a repeat may come as soon as the run goes on
+	if err := t.keepRequest(ctx, answers, info.LastSeq); err != nil { // first: a repeat may come as soon as the run continues
 		return err
 	}
 	reply, err := t.api.options.Service.Reply(ctx, t.by.Principal, t.api.options.Dispatcher, service.ReplyRequest{
@@ -258,7 +258,7 @@ func (t *turn) keepReply(ctx context.Context) error {
 }
 
 // keepFailure keeps that a run has failed, which the user may try again, and may answer once more if it failed while it read an
-// answer. A client may keep the words that tell of it as a message of the assistant.
+// answer. A client may keep the text about it as a message of the assistant.
 func (t *turn) keepFailure(ctx context.Context) error {
 	keys := [][]byte{t.in.sameKey(t.by, t.model.Hash), t.in.failureKey(t.by, t.model.Hash, len(t.in.talk))}
 	if t.in.session != "" {

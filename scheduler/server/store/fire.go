@@ -66,8 +66,7 @@ func (s *Store) FindSchedule(ctx context.Context, id string) (found Schedule, er
 	return found, err
 }
 
-// PauseSchedule stops a schedule, or lets it go on. Fires of the time between are not made up
-// for.
+// PauseSchedule pauses a schedule, or ends its pause. Fires of the time between are not made up for.
 func (s *Store) PauseSchedule(ctx context.Context, id string, paused bool) error {
 	if _, err := s.FindSchedule(ctx, id); err != nil {
 		return err
@@ -131,7 +130,7 @@ func (s *Store) SetFire(ctx context.Context, f *Fire, state FireState, reason st
 	})
 }
 
-// fireColumns are those that readFires reads.
+// fireColumns are the columns that readFires reads.
 const fireColumns = "schedule, key, at, run, state, reason"
 
 func (s *Store) readFires(ctx context.Context, query string, args ...any) ([]*Fire, error) {

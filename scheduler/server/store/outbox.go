@@ -28,9 +28,8 @@ func (s *Store) AddMessage(ctx context.Context, m *Message) error {
 	})
 }
 
-// TakeMessages returns messages to these targets that are due, which no other process takes before
-// the time of the lease is over. Those to other targets are left to processes whose settings have
-// them.
+// TakeMessages returns messages to these targets that are due, which no other process takes before the time of the
+// lease is over. Messages to other targets are left to processes whose settings have them.
 func (s *Store) TakeMessages(ctx context.Context, targets []string, limit int, lease time.Duration) (taken []*Message, err error) {
 	if len(targets) == 0 {
 		return nil, nil

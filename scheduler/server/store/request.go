@@ -76,8 +76,8 @@ func (s *Store) EndRequest(ctx context.Context, r *Request) error {
 }
 
 // ReleaseRequest releases the claim of one that has begun nothing. A request that has no
-// answer and no other claim is deleted: the client may correct it and use its key again. The claim
-// of a server that died stays, so that such a request is only repeated as it was.
+// answer and no other claim is deleted: the client may correct it and use its key again. The claim of a server
+// that died stays, so that such a request can only be repeated unchanged.
 func (s *Store) ReleaseRequest(ctx context.Context, r *Request) error {
 	return s.write(ctx, func(c database.Conn) error {
 		err := exec(c, "UPDATE serve_request SET claims = replace(claims, $1, '') WHERE principal = $2 AND key = $3 AND run = $4 AND status = 0",
@@ -99,8 +99,8 @@ func (s *Store) PutConversation(ctx context.Context, key []byte, run string) err
 // maxAlike bounds how many runs are kept of conversations that are alike.
 const maxAlike = 16
 
-// AddConversation adds a run to those that a conversation is in, under each of its keys. [Store.Conversation] returns them with blanks
-// between them, the last one last. Of more than 16 the oldest are left out.
+// AddConversation adds a run to the runs of a conversation, under each of its keys. [Store.Conversation] returns
+// them with blanks between them, the last one last. Of more than 16 the oldest are left out.
 func (s *Store) AddConversation(ctx context.Context, run string, keys ...[]byte) error {
 	inOrder := slices.SortedFunc(slices.Values(keys), bytes.Compare) // two changes that lock the same rows do not wait for each other
 	return s.write(ctx, func(c database.Conn) error {

@@ -127,7 +127,7 @@ func joinScopes(scopes []Scope) string {
 	return strings.Join(names, ",")
 }
 
-// tokenColumns are those that scanToken reads.
+// tokenColumns are the columns that scanToken reads.
 const tokenColumns = `id, name, hash, "user", scopes, created, expires`
 
 func scanToken(scan func(...any) error) (t *Token, hash []byte, err error) {
@@ -147,7 +147,7 @@ func scanToken(scan func(...any) error) (t *Token, hash []byte, err error) {
 	return t, hash, nil
 }
 
-// Tokens returns all tokens, the oldest first, those too that have expired.
+// Tokens returns all tokens, the oldest first, including expired ones.
 func (s *Store) Tokens(ctx context.Context) ([]*Token, error) {
 	var all []*Token
 	err := s.db.Read(ctx, func(c database.Conn) error {

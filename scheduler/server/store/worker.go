@@ -14,7 +14,7 @@ import (
 
 var _ fleet.Registry = (*Store)(nil)
 
-// workerRecord is a [fleet.Worker] as it is stored.
+// workerRecord is the stored form of a [fleet.Worker].
 type workerRecord struct {
 	fleet.Worker
 	Left []fleet.Left `json:"left,omitempty"`

@@ -16,7 +16,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// TestUntold: a run of a fire that other machines could not be told of is on record, and begins once they can be reached.
+// TestUntold: a run of a fire that other machines could not be notified of is recorded, and begins once they can
+// be reached.
 func TestUntold(t *testing.T) {
 	p := newProject(t, "cron: 0 * * * *", "2026-11-23T07:30:00Z")
 	p.remote = &remote{deaf: 1}
@@ -36,8 +37,8 @@ func TestUntold(t *testing.T) {
 	}
 }
 
-// TestCrash leaves fires as a process does that dies before the run, or between the run and
-// the row that tells of it: another one begins the run, once.
+// TestCrash leaves fires as a process does that dies before the run, or between the run and its row: another one
+// begins the run, once.
 func TestCrash(t *testing.T) {
 	p := newProject(t, "cron: 0 * * * *, overlap: parallel", "2026-11-23T07:30:00Z")
 	s := p.serve()

@@ -48,7 +48,7 @@ func (t *Triggers) Run(ctx context.Context) {
 	}
 }
 
-// Tick carries out the fires that are due, and those that are still to be carried out.
+// Tick carries out the fires that are due, and pending ones.
 func (t *Triggers) Tick(ctx context.Context) error {
 	t.ticking.Lock()
 	defer t.ticking.Unlock()
@@ -102,7 +102,7 @@ func (t *Triggers) say(format string, args ...any) string {
 	return wording.Say(format, args...).In(t.Language)
 }
 
-// addMissed records the last of the fires that are given up, which stands for all.
+// addMissed records the last of the fires that are given up, as a record of all.
 func (t *Triggers) addMissed(ctx context.Context, s *Schedule, at time.Time, missed int) error {
 	f := &store.Fire{
 		Schedule: s.ID, Key: s.Plan.Key(at), At: at, State: store.FireSkipped,
@@ -166,8 +166,8 @@ func (t *Triggers) openFires(ctx context.Context, schedule string) ([]*store.Fir
 	return open, nil
 }
 
-// cancelEarlier ends the runs of the fires before one, and the fires whose runs have not begun; of those by hand,
-// whenever they were.
+// cancelEarlier ends the runs of the fires before one, and the fires whose runs have not begun; for fires by hand,
+// at any time.
 func (t *Triggers) cancelEarlier(ctx context.Context, fire *store.Fire) error {
 	open, err := t.openFires(ctx, fire.Schedule)
 	if err != nil {
@@ -200,8 +200,8 @@ func (t *Triggers) isKnownLocked(id string) bool {
 	return slices.ContainsFunc(t.known, func(s *Schedule) bool { return s.ID == id })
 }
 
-// carryOutPendingLocked begins the runs of queued fires whose turn has come, and of those that
-// a process began to carry out and left.
+// carryOutPendingLocked begins the runs of queued fires whose turn has come, and of fires that a process began to
+// carry out and left.
 func (t *Triggers) carryOutPendingLocked(ctx context.Context, now time.Time) error {
 	pending, err := t.Store.PendingFires(ctx)
 	if err != nil {
@@ -268,9 +268,9 @@ func (t *Triggers) settleGone(ctx context.Context, f *store.Fire) error {
 	return t.Store.SetFire(ctx, f, store.FireFailed, reason)
 }
 
-// begin begins the run of a fire that this process has recorded or claimed. A run of that id
-// that exists was begun by a process that died, or was slower than claimTime, or could not tell other
-// machines of it. refused is why no run can begin, which is on record with the fire.
+// begin begins the run of a fire that this process has recorded or claimed. A run of that id that exists was begun
+// by a process that died, or was slower than claimTime, or could not notify other machines of it. refused is the
+// reason why no run can begin, which is recorded with the fire.
 func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) (refused, err error) {
 	if s.Overlap == trigger.OverlapCancel && !isByHand(f) {
 		if err := t.cancelEarlier(ctx, f); err != nil {

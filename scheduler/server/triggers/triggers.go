@@ -40,7 +40,7 @@ type Options struct {
 type Failure struct {
 	// Trigger is FLOW:ID; of all triggers of a flow it is FLOW.
 	Trigger, Flow, User, Reason string
-	// Key tells the failures of a trigger apart.
+	// Key distinguishes the failures of a trigger.
 	Key string
 }
 
@@ -78,8 +78,7 @@ type Schedule struct {
 // Principal returns the owner of the schedule's runs.
 func (s *Schedule) Principal() service.Principal { return principalOf(s.User) }
 
-// IsSeenBy reports whether a schedule exists for a principal: one of another user does not
-// for those who are bound.
+// IsSeenBy reports whether a schedule exists for a principal: another user's does not exist for bound ones.
 func (s *Schedule) IsSeenBy(p service.Principal) bool {
 	return !p.Bound || s.User == "" || s.User == p.User
 }
@@ -111,11 +110,11 @@ func schedulesOf(flows []*service.LibraryFlow) []*Schedule {
 	return all
 }
 
-// triggersKey is in the text of a flow that has triggers, be it in order or not.
+// triggersKey is in the text of a flow that has triggers, even if it has errors.
 var triggersKey = regexp.MustCompile(`(?m)^["']?triggers["']?\s*:`)
 
-// warnOfErrorsLocked tells of flows whose triggers do nothing because the flow has errors: once for
-// each text of such a flow.
+// warnOfErrorsLocked warns of flows whose triggers do nothing because the flow has errors: once for each text of
+// such a flow.
 func (t *Triggers) warnOfErrorsLocked(ctx context.Context, flows []*service.LibraryFlow) {
 	for _, f := range flows {
 		if f.Flow != nil || !triggersKey.Match(f.Source) {

@@ -120,8 +120,8 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-// A paused schedule makes up for nothing.
-// A flow whose triggers do nothing for its errors is told of, once for each text that it has.
+// A paused schedule makes up for nothing. A flow whose triggers do nothing for its errors is reported, once for
+// each version of its text.
 func TestErrorsOfFlow(t *testing.T) {
 	p := newProject(t, "cron: '0 8 * * *'", "2026-01-05T07:00:00Z")
 	s := p.serve()

@@ -27,7 +27,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// clock is a clock that stands until it is set. It is safe for concurrent use.
+// clock is a clock that does not advance until it is set. It is safe for concurrent use.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -71,7 +71,7 @@ func (f fallible) Run(ctx context.Context, id string) (*journal.RunInfo, error) 
 	return f.Journal.Run(ctx, id)
 }
 
-// remote is other machines, which do nothing. The first so many times they cannot be told of a run.
+// remote is other machines, which do nothing. The first so many notices of a run fail.
 type remote struct {
 	service.Remote
 	deaf    int

@@ -27,7 +27,7 @@ func (s *scalarTrace) peek() byte {
 	return 0
 }
 
-// emit reports whether text comes next in the decoded text and stands at offset.
+// emit reports whether text comes next in the decoded text and is at offset.
 func (s *scalarTrace) emit(text string, offset int) bool {
 	if !strings.HasPrefix(s.want[len(s.at):], text) {
 		return false

@@ -16,7 +16,7 @@ type Text struct {
 	// Lines are the offsets at which lines begin as YAML counts them: it also
 	// ends a line at a lone \r and at the Unicode line breaks.
 	Lines []int
-	// shown are those at which lines begin that editors show.
+	// shown has the offsets at which the lines shown by editors begin.
 	shown []int
 	// runes counts the characters before every block of runeBlock bytes, so that no
 	// line is too long to be measured.
