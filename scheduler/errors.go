@@ -70,7 +70,8 @@ func (e *JournalError) In(language string) string {
 func (e *JournalError) Unwrap() error { return e.Err }
 
 // journalError returns an error of the journal as a [*JournalError], unless the journal works and refuses the
-// request: another process holds the run, the run does not exist, or it exists already.
+// request: another process holds the run, the run does not exist, or it exists already. For example, a full disk
+// gives a [*JournalError].
 func journalError(run, doing string, err error) error {
 	var held *journal.HeldError
 	kind := calls.KindOf(err)

@@ -47,7 +47,8 @@ func (s *secrets) render(ctx context.Context, p *flow.Param, names prompt.Scope)
 }
 
 // findUnmaskable returns the JSON pointer of a text or number in v that was computed from a secret, and is too
-// short to be found, and masked, in the output of a call.
+// short to be found, and masked, in the output of a call. For example, a template may have taken the first letter
+// of a password.
 func (s *secrets) findUnmaskable(v value.Value, pointer string) (at string, found bool) {
 	switch {
 	case !v.HasSecret():
@@ -82,7 +83,7 @@ func (s *secrets) maskWithPointers(v value.Value) (clear value.Value, changed []
 }
 
 // changedPointers appends the places at which clear, the masked v, differs from it. A key that was masked is a
-// change of its object.
+// change of its object. For example, /headers/token if only that member was masked.
 func changedPointers(found []string, v, clear value.Value, pointer string) []string {
 	switch v.Kind() {
 	case value.List:

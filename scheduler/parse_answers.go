@@ -12,7 +12,8 @@ import (
 )
 
 // ParseAnswer reads an answer as people type it, STEP:/pointer=value. The value is typed by the remaining schema:
-// a string if the schema wants one, else JSON. The error is of kind Invalid and describes the expected value.
+// a string if the schema wants one, else JSON. The error is of kind Invalid and describes the expected value. For
+// example, book:/day=tomorrow answers the step book.
 func ParseAnswer(text string, waiting []journal.WaitingFor) (Answer, error) {
 	place, typed, ok := cutAnswer(text, waiting)
 	if !ok {
@@ -98,7 +99,7 @@ func ofType(problems schema.Problems) bool {
 }
 
 // AnswersOf reads answers from an object: of pointers, or of names at the top of the data, if one step waits, else
-// of such objects by step.
+// of such objects by step. For example, {"city": "Rome"} if one step waits, or {"book": {"/city": "Rome"}}.
 func AnswersOf(doc value.Value, waiting []journal.WaitingFor) ([]Answer, error) {
 	if doc.Kind() != value.Object {
 		return nil, calls.Errorf(calls.Invalid, "answers are an object, got %s", doc.Kind())

@@ -211,7 +211,8 @@ func ReadAnswer(a Answer, waiting []journal.WaitingFor) (Answer, error) {
 	return Answer{Step: w.Step, Pointer: a.Pointer, Value: v}, nil
 }
 
-// readChoice finds the choice that a text means; an error if the schema lists none, or the text means none.
+// readChoice finds the choice that a text means; an error if the schema lists none, or the text means none. For
+// example, "2" or "large" for the second of small, large.
 func readChoice(s *schema.Schema, text string) (value.Value, error) {
 	place := placeOf(s)
 	if found, ok := schema.FindChoice(schema.Choices(place), text); ok {

@@ -54,7 +54,8 @@ func newBackOff(r flow.Retry) *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{InitialInterval: r.InitialInterval, Multiplier: r.Multiplier, MaxInterval: r.MaxInterval}
 }
 
-// canRetry reports whether the same step may succeed later.
+// canRetry reports whether the same step may succeed later. For example, a timeout may pass; a wrong parameter
+// does not.
 func canRetry(err error) bool {
 	var left *leftBehind
 	if errors.As(err, &left) {

@@ -79,7 +79,8 @@ func (r *run) explainTemplateError(info *journal.ErrorInfo, t *prompt.Error, err
 	}
 }
 
-// hintFor returns why the dotted name is undefined; "" if there is nothing to add.
+// hintFor returns why the dotted name is undefined; "" if there is nothing to add. For example, for step.text it
+// says that the step was skipped.
 func (r *run) hintFor(name string) string {
 	first, rest, _ := strings.Cut(name, ".")
 	switch first {

@@ -46,7 +46,7 @@ func (r *run) newSkippedEvent(reason string) *pendingEvent {
 
 // sureSteps returns which steps of a flow are sure to run, and to fail the run if they fail, unless an earlier one
 // fails: no condition skips them, and no list without items. A step is skipped if all steps that it needs are
-// skipped.
+// skipped. For example, a step with when is not sure, nor is a step that only needs that one.
 func sureSteps(f *flow.Flow) []bool {
 	skips := make([]func() bool, len(f.Steps)) // whether the step may be skipped
 	sure := make([]bool, len(f.Steps))

@@ -93,7 +93,8 @@ func (a Answer) findPlace(waiting []journal.WaitingFor) (*journal.WaitingFor, *s
 	return w, s, err
 }
 
-// placeBeside is place for a value that the step does not wait for, but accepts.
+// placeBeside is place for a value that the step does not wait for, but accepts. For example, the step waits for
+// /day, and its schema also has an optional /time.
 func (a Answer) placeBeside(w *journal.WaitingFor) (*journal.WaitingFor, *schema.Schema, error) {
 	if w.Whole.Map().Len() > 0 && a.Pointer != "" {
 		s, err := schema.Parse(w.Whole)

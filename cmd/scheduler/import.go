@@ -132,7 +132,7 @@ func (a *app) printImport(plan *importer.Plan, written []importer.Written, dir s
 }
 
 // importName returns the name for the files of an import: the name of the source, or of its folder if the source
-// has the standard name that all configurations share.
+// has the standard name that all configurations share. For example, shop/promptfooconfig.yaml gives shop.
 func importName(file string) string {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	abs, err := filepath.Abs(file)

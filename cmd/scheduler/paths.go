@@ -20,7 +20,8 @@ func shortPath(path string) string {
 	return path
 }
 
-// shownPath returns a path from the working directory, if that is shorter.
+// shownPath returns a path from the working directory, if that is shorter. For example, flows/a.yaml instead of
+// /home/ann/shop/flows/a.yaml.
 func shownPath(path string) string {
 	wd, err := os.Getwd()
 	if err != nil {

@@ -30,7 +30,8 @@ var (
 )
 
 // runSlots hands out the slots in which runs are at work: if all are taken, users take turns, each with the
-// request that has waited longest. [New] makes one; it is safe for concurrent use.
+// request that has waited longest. [New] makes one; it is safe for concurrent use. For example, a user with 100
+// waiting runs and one with a single run get the next two slots.
 type runSlots struct {
 	limits Limits
 

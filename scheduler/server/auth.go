@@ -136,7 +136,7 @@ func newUnauthorized(why wording.Text) *Problem {
 }
 
 // checkScope returns why the caller may not use an endpoint; nil if it may. Every caller who is logged in has the
-// scope "".
+// scope "". For example, a token with only runs:read may not start a run.
 func checkScope(c *caller, scope store.Scope) *Problem {
 	if c == nil {
 		return newUnauthorized(wording.Say("a token is needed"))
@@ -155,7 +155,8 @@ func foreignUser(user, pointer string) *Problem {
 }
 
 // actAs returns the principal of a run that the caller begins for a user, and notes the user for the audit. The run is
-// bound to the user: it has the same access as a run by the user's own token. "" is the caller itself.
+// bound to the user: it has the same access as a run by the user's own token. "" is the caller itself. For
+// example, a shop's token with the scope runs:as begins a run for each customer.
 func actAs(ctx context.Context, user string) (service.Principal, error) {
 	p, req := principalOf(ctx), requestOf(ctx)
 	isSelf := user == "" || p.Bound && user == p.User

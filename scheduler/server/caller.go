@@ -17,7 +17,8 @@ import (
 const cookieName = "scheduler_session"
 
 // cookieNameAt returns the name of the cookie at the address that a request was made to. Browsers send a cookie to all ports of a host,
-// on which servers of other projects may listen.
+// on which servers of other projects may listen. For example, the name is scheduler_session_8480 at
+// localhost:8480.
 func cookieNameAt(r *http.Request) string {
 	_, port, err := net.SplitHostPort(r.Host)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 )
 
 // hostCheck knows which names a server has: a page of another name whose address was changed to the server's must
-// not reach it. It does not change.
+// not reach it. It does not change. For example, a request for evil.example is refused even if that name resolves
+// to 127.0.0.1.
 type hostCheck struct {
 	addr  netip.Addr // of the listener; invalid for a socket
 	name  string

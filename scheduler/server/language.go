@@ -55,6 +55,7 @@ func preferredLanguage(header, fallback string) string {
 }
 
 // parseQuality reads the parameter of an entry: q=0.5, or nothing, which means 1. ok is false if it is neither.
+// For example, the result for q=0.5 is 0.5.
 func parseQuality(parameter string) (q float64, ok bool) {
 	parameter = strings.TrimSpace(parameter)
 	if parameter == "" {

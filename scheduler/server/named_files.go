@@ -22,7 +22,8 @@ type namedFile struct {
 }
 
 // namedFiles returns the files that prompts of the run name and that it has not kept, as far as they exist. The
-// names may come from anywhere, so only files below the folder of the flow are shown, and no hidden ones.
+// names may come from anywhere, so only files below the folder of the flow are shown, and no hidden ones. For
+// example, ../secrets.env and .git/config are never shown.
 func (s *Server) namedFiles(ctx context.Context, run string, known *service.RunFiles) ([]namedFile, error) {
 	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), run)
 	if err != nil || details.Unreadable != nil {

@@ -259,7 +259,8 @@ func (in *RunsWanted) readFilter(now time.Time) (journal.RunFilter, error) {
 	return f, nil
 }
 
-// matchesQuery reports whether a text occurs in the data about a run.
+// matchesQuery reports whether a text occurs in the data about a run. For example, "refund" finds a run whose
+// question has that word.
 func matchesQuery(info *journal.RunInfo, query string) bool {
 	query = strings.ToLower(query)
 	for _, text := range []string{info.ID, info.Flow, info.Summary.Question, info.Summary.Reply, info.Summary.Error} {

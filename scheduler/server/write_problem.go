@@ -41,7 +41,8 @@ func fromHuma(e *huma.ErrorModel) *Problem {
 }
 
 // pointerOf returns the JSON pointer of a place that the library writes as a.b[0].c. If the place is an unknown
-// member's, v is the object that has it: its name may be any text.
+// member's, v is the object that has it: its name may be any text. For example, items[0].id gives
+// /items/0/id.
 func pointerOf(place string, v any) string {
 	name := ""
 	object, _ := v.(map[string]any)

@@ -1,8 +1,7 @@
 //go:build unix
 
-// Hostile is a plugin that misbehaves on demand: at its start as its second argument
-// says, later as the words of the user say. It is made of the
-// protocol alone, to be able to break it.
+// Hostile is a plugin that misbehaves on demand: at its start as its second argument says, later as the user's text
+// says. For example, it never answers, or takes all memory. It is built on the bare protocol, to be able to break it.
 package main
 
 import (

@@ -47,7 +47,7 @@ func edgeDay(p Period, isLast bool) Period {
 }
 
 // lastSuchDay returns a day without its month: the day of this month, or of the month before if this month has no
-// such day or has not reached it.
+// such day or has not reached it. For example, on 15 May the 20th is 20 April.
 func lastSuchDay(day string, today time.Time) (Period, bool) {
 	p, ok := dayOfRelativeMonth(0, "", day, today)
 	if ok && !p.Start.After(today) && p.Start.Month() == today.Month() {

@@ -11,7 +11,7 @@ var ordinals = map[string]int{"first": 1, "second": 2, "third": 3, "fourth": 4, 
 
 // partByNumber returns the n-th week, weekend or weekday of a month, the n-th week or month of a year, or a half
 // of either; with n 0 the last one. A week is seven days from the beginning, the last one up to the end. ok is
-// false if the time has no such part.
+// false if the time has no such part. For example, a month has no fifth Monday if it has only four.
 func partByNumber(p Period, n int, unit string) (part Period, ok bool) {
 	isMonth, isYear := p.Start.AddDate(0, 1, 0).Equal(p.End), p.Start.AddDate(1, 0, 0).Equal(p.End)
 	weekday, isWeekday := weekdayOf(unit)

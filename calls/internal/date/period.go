@@ -179,7 +179,7 @@ func lastPeriod(g []string, today time.Time) (Period, bool) {
 }
 
 // exactlyAgo returns the day so many units before another: a year ago today. ok is false if the month has no such
-// day, and for a few units.
+// day, and for a few units. For example, a month before 31 March has no such day.
 func exactlyAgo(amount, unit string, day time.Time) (p Period, ok bool) {
 	n, ok := parseAmount(amount)
 	unit = units[strings.ToLower(unit)]

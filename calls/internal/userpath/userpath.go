@@ -1,5 +1,5 @@
-// Package userpath resolves paths that users write in parameters, and keeps resolved ones
-// out of errors.
+// Package userpath resolves paths that users write in parameters, for example ~/notes,
+// and keeps resolved ones out of errors.
 package userpath
 
 import (

@@ -70,7 +70,8 @@ func (f field) questionText() string {
 	return b.String()
 }
 
-// jsonForm returns the form of a value that can only be typed as JSON; "" for others.
+// jsonForm returns the form of a value that can only be typed as JSON; "" for others. For example, [{...}, {...}]
+// is a list of objects.
 func jsonForm(s, document value.Value) string {
 	if schema.TypeName(s) == "" && strings.Contains(kindOf(s, document, ""), "{") { // a union of objects
 		return "{...}"

@@ -75,9 +75,9 @@ func (s *Store) EndRequest(ctx context.Context, r *Request) error {
 	})
 }
 
-// ReleaseRequest releases the claim of one that has begun nothing. A request that has no
-// answer and no other claim is deleted: the client may correct it and use its key again. The claim of a server
-// that died stays, so that such a request can only be repeated unchanged.
+// ReleaseRequest releases the claim of a request that has begun nothing, for example because its flow does not
+// exist. A request that has no answer and no other claim is deleted: the client may correct it and use its key
+// again. The claim of a server that died stays, so that such a request can only be repeated unchanged.
 func (s *Store) ReleaseRequest(ctx context.Context, r *Request) error {
 	return s.write(ctx, func(c database.Conn) error {
 		err := exec(c, "UPDATE serve_request SET claims = replace(claims, $1, '') WHERE principal = $2 AND key = $3 AND run = $4 AND status = 0",

@@ -157,7 +157,7 @@ func (t *Triggers) Schedule(p service.Principal, id string) (*Schedule, error) {
 }
 
 // renderInputs returns the inputs that a trigger sets, checked against the flow's inputs. known is the one value
-// that its templates can use, by its name.
+// that its templates can use, by its name. For example, the templates of a schedule can use schedule.time.
 func renderInputs(ctx context.Context, f *flow.Flow, inputs *flow.Param, name string, known value.Value) (value.Value, error) {
 	rendered, err := inputs.Render(ctx, prompt.Values{Map: value.Pairs(name, known)})
 	if err != nil {

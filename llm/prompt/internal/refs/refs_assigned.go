@@ -34,7 +34,7 @@ func (a *assignedRefs) Target() string {
 // PushTarget begins expressions that are assigned to a name.
 func (a *assignedRefs) PushTarget(name string) { a.targets = append(a.targets, name) }
 
-// PopTarget ends the last PushTarget.
+// PopTarget ends the expressions of the last PushTarget.
 func (a *assignedRefs) PopTarget() { a.targets = a.targets[:len(a.targets)-1] }
 
 // addRef notes that a reference is read.

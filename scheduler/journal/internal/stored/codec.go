@@ -201,7 +201,7 @@ func (b Blobs) packMedia(text string) value.Value {
 	return value.OfMap(ref)
 }
 
-// escapeRef marks an object that only looks like a reference.
+// escapeRef marks an object that only looks like a reference. For example, {"$blob": 1} becomes {"$$blob": 1}.
 func escapeRef(m *value.Map) *value.Map {
 	if m.Len() != 1 {
 		return m
