@@ -14,8 +14,8 @@ import (
 // The output of a step is its text chunks joined to {text: ...}, or its last
 // data chunk. Data after text wins; text after data is an error of the call.
 type Chunk struct {
-	// Text is the next piece of text; used when Data is nil. An empty one says that a
-	// text is over, whatever more there may come: of its end nothing is held back.
+	// Text is the next piece of text; used when Data is nil. An empty one means that a text is over, even if more
+	// follows: nothing of its end is held back.
 	Text string
 	// Secret are the bytes of Text that came from secrets; nil if the call does not know of any.
 	Secret []value.ByteRange
@@ -39,7 +39,7 @@ func DataChunk(data any) (Chunk, error) {
 	return Chunk{Data: &v}, nil
 }
 
-// Data returns the stream of a call that puts out one piece of data.
+// Data returns the stream of a call that outputs one piece of data.
 func Data(data any) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) { yield(DataChunk(data)) }
 }
@@ -49,8 +49,7 @@ func Fail(err error) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) { yield(Chunk{}, err) }
 }
 
-// Do returns the stream of a call that works for a while, then puts out one piece of
-// data or fails.
+// Do returns the stream of a call that works for a while, then outputs one piece of data or fails.
 func Do(work func() (data any, err error)) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		data, err := work()

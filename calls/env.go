@@ -167,10 +167,10 @@ type Calls interface {
 // Asker asks people for values inside a step. The engine makes one for each attempt of a step;
 // it is safe for concurrent use.
 type Asker interface {
-	// Ask returns an object of the schema, which must have required properties. Until people
-	// have given these, the run waits, and the error has [ErrWaiting]; once they have, the step runs again. So a call
-	// has to ask in an order that only depends on its input, the outputs of [Once], and earlier answers. why tells
-	// people who asks, and for which purpose.
+	// Ask returns an object of the schema, which must have required properties. Until people have given these, the
+	// run waits, and the error has [ErrWaiting]; once they have, the step runs again. So a call must ask in an order
+	// that only depends on its input, the outputs of [Once], and earlier answers. why tells people who asks, and for
+	// which purpose.
 	Ask(ctx context.Context, why string, wanted value.Value) (value.Value, error)
 }
 
@@ -283,7 +283,7 @@ func (noHTTP) Do(req *http.Request) (*http.Response, error) {
 	return nil, Errorf(Invalid, "no network to reach %s", req.URL.Host)
 }
 
-// byteCounter counts four bytes as a token, whatever the model.
+// byteCounter counts four bytes as a token, for any model.
 type byteCounter struct{}
 
 func (byteCounter) Count(text string) int { return (len(text) + 3) / 4 }

@@ -23,7 +23,7 @@ const (
 	Budget   Kind = "budget"   // a limit of tokens or steps is used up
 	Timeout  Kind = "timeout"  // the time allowed is over
 	Canceled Kind = "canceled" // somebody stopped the run
-	Internal Kind = "internal" // a fault of the program or of a call, a panic for one
+	Internal Kind = "internal" // a fault of the program or of a call, for example a panic
 )
 
 // Name returns the kind in words.

@@ -30,7 +30,7 @@ func runCall(def calls.Definition, vars *calls.Vars, params ...any) {
 	fmt.Println(input, "->", output)
 }
 
-// A call that puts out one object.
+// A call that outputs one object.
 func ExampleFunc() {
 	type params struct {
 		Text string `json:"text" doc:"What to shout."`

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// Whatever a pipe is taken for, it is not opened, and it is still there afterwards.
+// A pipe is never opened, for any purpose, and still exists afterwards.
 func TestPipesAreNotOpened(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")

@@ -38,8 +38,7 @@ func Func[P, O any](name string, doc Text, exec func(ctx context.Context, env *E
 	return defineFunc(name, doc, schema.MustFor[O](), stream, options)
 }
 
-// Stream is [Func] for a function that puts out text piece by piece; a flow reads the
-// whole of it as {text: ...}.
+// Stream is [Func] for a function that outputs text piece by piece; a flow reads the whole of it as {text: ...}.
 func Stream[P any](name string, doc Text, exec func(ctx context.Context, env *Env, params P) iter.Seq2[string, error], options ...Option) Definition {
 	type output struct {
 		Text string `json:"text" doc:"The whole text."`

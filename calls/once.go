@@ -20,8 +20,8 @@ func Survived(err error) error { return &SurvivedError{err} }
 
 // Once does a piece of work of a call that need not be done twice, such as one
 // request of several to a model. Events show the piece as a step of its own, STEP/NAME-N, in which N counts the
-// pieces of that name; so a call has to ask for its pieces in an order that depends on nothing but its input and
-// their outputs.
+// pieces of that name; so a call must ask for its pieces in an order that only depends on its input and their
+// outputs.
 //
 // When Once returns, the output is as safe as a finished step's: when the step is tried again, or the run is
 // resumed after a crash, Once returns the same output for the same params without doing the work, and without

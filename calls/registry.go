@@ -72,7 +72,8 @@ func (r *Registry) AddResolver(f plugins.Resolver, variables ...string) error {
 // names that are not its own.
 func (r *Registry) AddCheck(check func(name string) error) { r.checks = append(r.checks, check) }
 
-// WithoutChecks returns a copy without checks: for flows that are looked at and not run, or played from recordings.
+// WithoutChecks returns a copy without checks: for flows that are displayed and not run, or played from
+// recordings.
 func (r *Registry) WithoutChecks() *Registry {
 	c := *r
 	c.checks = nil

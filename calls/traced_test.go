@@ -90,7 +90,7 @@ func TestTracedJSON(t *testing.T) {
 	})
 }
 
-// The beginning of a shortened text is a copy of its source, whatever replaces the rest.
+// The beginning of a shortened text is a copy of its source, with any replacement of the rest.
 func TestShortenedJSON(t *testing.T) {
 	v := value.Must(map[string]any{"a": "long" + llm.TruncationMarker})
 	got := calls.TracedJSON(v, func(pointer string) calls.Origin { return calls.Origin{Pointer: pointer} })

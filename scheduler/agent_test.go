@@ -219,7 +219,7 @@ func finishedIn(t *testing.T, j journal.Journal) (f finishedSteps) {
 	return f
 }
 
-// sameText reports whether the user hears the same of the last item.
+// sameText reports whether the user gets the same text of the last item.
 func sameText(got, want *schedulertest.Result) bool {
 	var texts [2]string
 	for i, r := range []*schedulertest.Result{got, want} {
@@ -357,8 +357,7 @@ steps: [{id: a, call: agent, with: {prompt: x, max_repeats: 1, tools: {calls: [{
 	}
 }
 
-// TestAgentBudget: rounds on record count for the budget, and are not paid again when
-// there is a larger one.
+// TestAgentBudget: recorded rounds count for the budget, and are not paid again when there is a larger one.
 func TestAgentBudget(t *testing.T) {
 	model := &talker{plan: func(_ string, round int) (string, string) {
 		return []string{"work", "work", "work", ""}[round-1], fmt.Sprintf(`{"n":%d}`, round)

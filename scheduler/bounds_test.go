@@ -22,7 +22,7 @@ func bounded(steps int, bytes int64) schedulertest.Option {
 	return schedulertest.Executor(func(e *scheduler.StepExecutor) { e.MaxSteps, e.MaxOutputBytes = steps, bytes })
 }
 
-// large is a call that puts out 16 KiB.
+// large is a call that outputs 16 KiB.
 var large = schedulertest.Do("large", func(context.Context, *calls.Env, value.Value) (any, error) {
 	return map[string]string{"text": strings.Repeat("x", 16<<10)}, nil
 })

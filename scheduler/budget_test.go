@@ -13,8 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// streamed is a provider that says one delta again and again, whatever becomes of
-// the context.
+// streamed is a provider that says one delta again and again, even after the context ends.
 type streamed struct {
 	delta  llm.Delta
 	times  int // 0: for ever

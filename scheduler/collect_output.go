@@ -138,8 +138,7 @@ func allUsersError(call, name string) error {
 // locateError finds the place of an error in a parameter of the step.
 func (f *outputCollector) locateError(err error) error { return flow.Locate(err, f.with) }
 
-// drain takes all chunks. Whatever the call does, no more of them count once ctx
-// has ended.
+// drain takes all chunks. Once ctx has ended, further ones do not count.
 func (f *outputCollector) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 	for chunk, err := range chunks {
 		if !f.addChunk(chunk, err) {
@@ -254,8 +253,7 @@ func (f *outputCollector) emitDelta(text string) {
 	}
 }
 
-// output is {} for a call that put out nothing, unless its schema promises text:
-// then the text is empty.
+// output is {} for a call without output, unless its schema promises text: then the text is empty.
 func (f *outputCollector) output(s *schema.Schema) value.Value {
 	if f.data != nil {
 		return *f.data

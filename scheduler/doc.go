@@ -78,11 +78,10 @@
 //
 // # Journal
 //
-// With a [journal.Journal] (package scheduler/journal) the events go through it on their
-// way to the reader (package internal/eventlog). One goroutine writes all that has come up
-// since its last write; the successors of a step begin when its end is safe. So a step is
-// never recorded as finished twice, and one that was cut short runs again: at least once.
-// Flows whose path only comes up in a run are kept there too (subflow_loader.go).
+// With a [journal.Journal] (package scheduler/journal) the events go through it on their way to the reader
+// (package internal/eventlog). One goroutine writes all events since its last write; the successors of a step
+// begin when its end is safe. So a step is never recorded as finished twice, and one that was cut short runs
+// again: at least once. Flows whose path is only known in a run are kept there too (subflow_loader.go).
 //
 // [StepExecutor.Resume] (resume.go) reads the flow's text and the events of a run, folds these into a
 // [journal.RunState] (fold.go there), and begins at its end (restore.go): steps, items, inner steps and

@@ -70,8 +70,8 @@ steps: [{id: y, call: nop}]
 	}
 }
 
-// TestQueuedPathOfARun: a flow with a queue, whose path comes up in the run, needs none of its calls on
-// the machine that gives it to others, whether the step or the flow names the queue.
+// TestQueuedPathOfARun: a flow with a queue, whose path is computed in the run, needs none of its calls on the
+// machine that gives it to others, whether the step or the flow names the queue.
 func TestQueuedPathOfARun(t *testing.T) {
 	const files = `
 -- other.yaml --

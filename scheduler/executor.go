@@ -49,7 +49,7 @@ type StepExecutor struct {
 	Language string
 	// Zone is the time zone of the clock of flows that name none; nil is the zone of the clock's times.
 	Zone *time.Location
-	// UserZone returns the time zone of a user, nil for one who has none: it comes before Zone. It may be nil.
+	// UserZone returns the time zone of a user, nil for a user without one: it comes before Zone. It may be nil.
 	UserZone func(user string) *time.Location
 	// Question returns the words in which people are asked for a place: a model that reads their answer gets them
 	// too. nil: it does not.
@@ -163,7 +163,7 @@ type StepProvider interface {
 	ForStep(path string) llm.Provider
 }
 
-// CallUse is a use of a call that an [Interceptor] hears of. The engine makes it for each attempt; it is only data.
+// CallUse is a use of a call that an [Interceptor] gets. The engine makes it for each attempt; it is only data.
 type CallUse struct {
 	// Path is its place in the run, as in [calls.Env], and Item the index of an item, else -1.
 	Path string
@@ -207,7 +207,7 @@ type ChildRun struct {
 	Hint func(wording.Text)
 }
 
-// ChildEnd is how a child run ended, or came to wait. An [Elsewhere] makes it; it is only data.
+// ChildEnd is the end of a child run, or its state when it waits. An [Elsewhere] makes it; it is only data.
 type ChildEnd struct {
 	State *journal.RunState
 	// Spent is its usage since it last ended or began to wait.

@@ -44,7 +44,7 @@ func meet(n int) calls.Definition {
 	})
 }
 
-// deaf is a call that does not hear that it should stop, until the test ends.
+// deaf is a call that ignores the request to stop, until the test ends.
 func deaf(t *testing.T) calls.Definition {
 	t.Helper()
 	end, gone := make(chan struct{}), make(chan struct{}, 100)

@@ -123,7 +123,7 @@ func TestRandomFlows(t *testing.T) {
 	})
 }
 
-// ends is how each step ended; "" for one that did not.
+// ends returns the end of each step; "" for one that did not.
 func ends(flow *flow.Flow, events []*journal.Event) []journal.EventType {
 	found := make([]journal.EventType, len(flow.Steps))
 	for _, ev := range events {

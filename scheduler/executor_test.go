@@ -238,7 +238,7 @@ func (p typedCall) Exec(context.Context, *calls.Env, typedIO) iter.Seq2[calls.Ch
 	return calls.Data(map[string]any{"count": p.Count})
 }
 
-// pieces puts out strings as text and objects as data.
+// pieces outputs strings as text and objects as data.
 func pieces(_ context.Context, _ *calls.Env, params value.Value) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
 		list, _ := params.Get("pieces")

@@ -79,9 +79,8 @@ outputs: {x: "{{ b.x }}"}
 	}
 }
 
-// TestDrain hands a run over between two steps: the step at work comes to its end, items that
-// have not begun and the steps after it are done by the next process, and a run that is at
-// its end anyway ends.
+// TestDrain hands a run over between two steps: the running step ends, items that have not begun and the steps
+// after it are done by the next process, and a run that is at its end anyway ends.
 func TestDrain(t *testing.T) {
 	drain, isClosed := make(chan struct{}), false
 	work := schedulertest.Do("work", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) {

@@ -222,8 +222,7 @@ func TestPiecesAreSafe(t *testing.T) {
 	}
 }
 
-// TestFillingTriedAgain: the filling of a step is its first piece, whatever the
-// attempt.
+// TestFillingTriedAgain: the filling of a step is its first piece, in every attempt.
 func TestFillingTriedAgain(t *testing.T) {
 	busy := &llm.Error{Message: "busy", Temporary: true}
 	fills := 0

@@ -53,9 +53,8 @@ func (r *run) prepare(inputs value.Value) error {
 	return nil
 }
 
-// prepareConversation checks the messages that the caller sent. Secrets in them are masked before
-// the first step sees them, and not only on record, so that a run that is resumed sends the same
-// prompts.
+// prepareConversation checks the messages that the caller sent. Secrets in them are masked before the first step
+// sees them, and not only in the record, so that a run that is resumed sends the same prompts.
 func (r *run) prepareConversation() error {
 	if r.outer != nil { // the run around has done it
 		return nil

@@ -157,7 +157,8 @@ func TestMessageIsLate(t *testing.T) {
 	}
 }
 
-// TestMessageIsReadAgain: a message that a process had on record, and did not read before it died, is read by the next one.
+// TestMessageIsReadAgain: a message that a process had recorded, and did not read before it died, is read by the
+// next one.
 func TestMessageIsReadAgain(t *testing.T) {
 	model := scripted.Texts("{}", `{"/order_number": "A-1042"}`)
 	r := newTalk(t, strings.Replace(deskFlow, "[order_number, days, gift]", "[order_number]", 1), model)
@@ -338,7 +339,8 @@ outputs: {data: "{{ who.slot_data }}"}
 	r.hasOutputs(`{"data":{"name":"When do you open?"}}`)
 }
 
-// TestMessageAfterFailedReading: a run that failed as the model read a message takes another one, a value as well as words.
+// TestMessageAfterFailedReading: a run that failed as the model read a message accepts another one, a value or a
+// text.
 func TestMessageAfterFailedReading(t *testing.T) {
 	down := scripted.Answer{Error: &llm.Error{Status: 401, Message: "the key is wrong"}}
 	flow := strings.Replace(deskFlow, "[order_number, days, gift]", "[order_number]", 1)
@@ -375,7 +377,8 @@ func TestMessageIsReadWithItsQuestion(t *testing.T) {
 	}
 }
 
-// TestPlaceholdersFromModels: data that a template takes from a step which asks a model has no values in "N/A" and the like; other data has.
+// TestPlaceholdersFromModels: data that a template takes from a step which asks a model has no value for texts
+// such as "N/A"; other data has.
 func TestPlaceholdersFromModels(t *testing.T) {
 	reads := func(name string, options ...calls.Option) calls.Definition {
 		return calls.Func(name, calls.Text{En: "Reads.", Zh: "读取。"}, func(context.Context, *calls.Env, struct{}) (found, error) {

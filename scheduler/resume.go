@@ -25,7 +25,7 @@ type Resumption struct {
 	Seen *int64
 }
 
-// ErrCancelledSince means that a run was cancelled after the caller has looked at it.
+// ErrCancelledSince means that a run was cancelled after the caller has read it.
 var ErrCancelledSince error = calls.Errorf(calls.Canceled, "the run was cancelled meanwhile")
 
 // Resume continues a run of the Journal: one that waits, failed, was cancelled, or whose process died. Finished
@@ -270,7 +270,7 @@ func (e *StepExecutor) reloadFlow(header *journal.RunHeader, state *journal.RunS
 	return edited, adoptEdited(state, "", flow, edited)
 }
 
-// isRecorded reports whether an answer is on record for a step which has not seen it yet.
+// isRecorded reports whether an answer is recorded for a step which has not seen it yet.
 func isRecorded(s *journal.RunState, a Answer) bool {
 	st := s.Step(a.Step)
 	if a.Message != "" {

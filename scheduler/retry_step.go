@@ -62,7 +62,7 @@ func canRetry(err error) bool {
 		return false // it may still be at work
 	}
 	switch calls.KindOf(err) { //nolint:exhaustive // the others do not pass by themselves
-	case calls.Timeout: // whatever the provider said of a request that was cut off
+	case calls.Timeout: // for any provider error of a request that was cut off
 		return true
 	case calls.Provider, calls.Plugin:
 		var p *llm.Error

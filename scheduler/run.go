@@ -111,7 +111,7 @@ type lifetime struct {
 	grace       *time.Timer // guarded by run.mu
 }
 
-// phase is how far a run has come.
+// phase is the progress of a run.
 type phase uint8
 
 const (
@@ -159,7 +159,7 @@ type earlier struct {
 	read []Answer
 	// state is nil for a new run, and for a sub-flow whose inputs are others than then.
 	state *journal.RunState
-	// interrupted means that the last of them died at it.
+	// interrupted means that the last of them died while carrying it out.
 	interrupted bool
 	// masked has the places in the outputs of steps from which secrets were removed, by step; guarded by run.mu. lost
 	// has the places in the inputs.

@@ -97,7 +97,7 @@ func (r *run) endRun() {
 	close(r.done)
 }
 
-// isSuspended reports whether the run has come to wait for values, and not to another end.
+// isSuspended reports whether the run waits for values, and has not ended otherwise.
 func (r *result) isSuspended() bool { return r.suspended && r.failure == nil && !r.cancelled }
 
 // settleResult decides how the run ends, and renders its outputs.

@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Why a step is skipped. The first is found here, when the step's turn has come; the second by
-// [order.Machine], when its needs are over.
+// Why a step is skipped. The first is found here, when it is the step's turn; the second by [order.Machine], when
+// its needs are over.
 const (
 	reasonCondition = "its condition (when) is false"
 	reasonNeeds     = "every step that it needs was skipped"

@@ -123,8 +123,8 @@ func (t *task) showInput(input value.Value) {
 	}
 }
 
-// shownNames returns the names that the parameters mention and that nothing else has on record, as events show
-// them; nil if they mention none.
+// shownNames returns the names that the parameters mention and that no other event has, in the form of events; nil
+// if they mention none.
 func (t *task) shownNames() *value.Value {
 	if len(t.vars.Resolved) == 0 && !t.step.MentionsRun && !t.names.seeded {
 		return nil

@@ -13,8 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// maxDepth bounds how deep flows run inside flows: one that runs itself must
-// come to an end.
+// maxDepth limits the depth of flows inside flows: a flow that runs itself must end.
 const maxDepth = 16
 
 var _ calls.FlowDescriber = (*task)(nil)
@@ -102,9 +101,9 @@ func (t *task) newSubRun(ctx context.Context, flow *flow.Flow, inputs value.Valu
 	return r, r.prepare(inputs)
 }
 
-// subflowLoader loads the flows whose path only comes up in a run, and keeps their text in
-// the journal: an earlier process and this one run the same. The whole run has one, and
-// its sub-flows share it; it is safe for concurrent use.
+// subflowLoader loads the flows whose path is only known in a run, and keeps their text in the journal: an earlier
+// process and this one run the same. The whole run has one, and its sub-flows share it; it is safe for concurrent
+// use.
 type subflowLoader struct {
 	loader *flow.Loader
 	// root is the flow of the whole run, dir the folder of the project.

@@ -14,8 +14,8 @@ import (
 // word is a name as the documents write it.
 var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_-]*`)
 
-// A reader of the documents that the program was asked for finds each of their names in a doc
-// comment, by search: of the Go declaration that does the work, whatever its own name is.
+// A reader of the documents that the program was asked for finds each of their names in a doc comment, by search:
+// of the Go declaration that does the work, under any name of its own.
 func TestDocumentWords(t *testing.T) {
 	list, err := os.ReadFile("testdata/document_words.txt")
 	if err != nil {

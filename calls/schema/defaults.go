@@ -7,10 +7,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// ApplyDefaults returns v with the defaults of missing properties filled in, at
-// every level that v has and inside the defaults themselves. Defaults inside
-// unions are not looked at: the branch that was meant is unknown. v itself is not
-// changed.
+// ApplyDefaults returns v with the defaults of missing properties filled in, at every level that v has and inside
+// the defaults themselves. Defaults inside unions are ignored: the branch that was meant is unknown. v itself is
+// not changed.
 func (s *Schema) ApplyDefaults(v value.Value) value.Value { return s.withDefaults(s.doc, v) }
 
 func (s *Schema) withDefaults(schema, v value.Value) value.Value {

@@ -158,7 +158,7 @@ var besideRef = []string{
 	"dependencies", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
 }
 
-// checkedDocument is the document whose keywords are looked at.
+// checkedDocument is the document whose keywords are checked.
 type checkedDocument struct {
 	isPart     bool // of another, which alone names the draft
 	namesDraft bool
@@ -208,8 +208,8 @@ func (d checkedDocument) draftHint(key string, draft int) wording.Text {
 	return wordingf("leave it out")
 }
 
-// misplacedDraft words that a $schema has no effect, for it is below the top of the schema; ok is false if it has
-// one, or would change nothing. draft is the draft of the subschema s.
+// misplacedDraft words that a $schema has no effect, because it is below the top of the schema; ok is false if it
+// has one, or would change nothing. draft is the draft of the subschema s.
 func misplacedDraft(s value.Value, draft int, isPart bool) (p Problem, ok bool) {
 	if named := DraftOf(textMember(s, "$schema")); named == 0 || named == draft {
 		return Problem{}, false

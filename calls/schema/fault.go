@@ -88,8 +88,7 @@ type Place struct {
 	Known bool
 }
 
-// Describe finds the subschemas that speak of the place that the pointer names,
-// whatever its value is.
+// Describe finds the subschemas about the place that the pointer names, independent of its value.
 func (s *Schema) Describe(pointer string) Place {
 	s.compileOnce()
 	isPointer := pointer == "" || pointer[0] == '/'
@@ -113,7 +112,7 @@ func (s *Schema) Describe(pointer string) Place {
 	return place
 }
 
-// withInPlace returns the subschemas and those that look at the same value, each once.
+// withInPlace returns the subschemas and those for the same value, each once.
 func withInPlace(subs []*jsonschema.Schema) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	seen := map[*jsonschema.Schema]bool{}

@@ -18,8 +18,7 @@ import (
 const (
 	maxBytes = 256 << 10
 	maxDepth = 64
-	// A check may look at baseBudget + nodeBudget x (values in the instance)
-	// members: plain schemas take one per value.
+	// A check may visit baseBudget + nodeBudget x (values in the instance) members: plain schemas take one per value.
 	baseBudget = 1_000_000
 	nodeBudget = 50
 	// maxInstanceDepth bounds the nesting of a value.

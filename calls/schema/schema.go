@@ -38,8 +38,7 @@ type Schema struct {
 	at map[string]*jsonschema.Schema
 	// weights has the weight of each regular expression.
 	weights map[jsonschema.Regexp]int
-	// everyday is set when all subschemas are; branching when many of them may look
-	// at one place of a value.
+	// everyday is set when all subschemas are; branching when many of them may apply to one place of a value.
 	everyday, branching bool
 }
 
@@ -55,7 +54,7 @@ func (s *Schema) Annotated() value.Value {
 	return s.annotated
 }
 
-// inPlaceSubschemas returns the subschemas that look at the same value as s does.
+// inPlaceSubschemas returns the subschemas that apply to the same value as s.
 func inPlaceSubschemas(s *jsonschema.Schema) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	for _, one := range []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {

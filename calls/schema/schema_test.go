@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 		{`{"$schema":"https://json-schema.org/draft/2020-12/schema","prefixItems":[{"type":"string"}],"items":{"$ref":"#/$defs/n"},"$defs":{"n":{"type":"integer"}},
 		   "contains":{"const":1},"minContains":2}`, `[1,"x",1.5]`, []string{
 			"minContains valid must be >= 2, but got 1", "type /0: want string, got integer", "type /1: want integer, got string", "type /2: want integer, got number"}},
-		// Numbers that the library cannot look at.
+		// Numbers that the library cannot read.
 		{`{"type":"number"}`, `[{"a/b":1e9999999}]`, []string{"type /0/a~1b: the number 1e9999999 is out of range"}},
 		{`{"items":{}}`, `1e-999`, []string{"type the number 1e-999 is out of range"}},
 		{`{"type":"integer"}`, strings.Repeat("9", 2000), []string{"type the number 9999999999999999999999999999999999999... is out of range"}},

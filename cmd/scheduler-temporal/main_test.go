@@ -65,7 +65,7 @@ func newClient(t *testing.T, version string) *remote.Client {
 	return c
 }
 
-// The first program hears, in both languages, that Temporal is not there, and of another version.
+// The first program gets errors, in both languages, about a missing Temporal and another version.
 func TestPlugin(t *testing.T) {
 	t.Chdir(t.TempDir())
 	err := newClient(t, buildVersion()).Wake(t.Context(), "r")

@@ -49,7 +49,7 @@ files that steps read and that other machines may not have are warned of on stde
 				return a.beforeRun(err)
 			}
 			for _, p := range found {
-				if !slices.Contains(all, p) { // the flow was looked at itself
+				if !slices.Contains(all, p) { // the flow itself was checked
 					all = append(all, p)
 				}
 			}

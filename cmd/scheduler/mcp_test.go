@@ -98,7 +98,8 @@ func TestMCPOverStdio(t *testing.T) {
 	}
 }
 
-// TestMCPInputEnds writes requests and ends the output at once: all are answered, a run that asks the user without one as well.
+// TestMCPInputEnds writes requests and ends the output at once: all are answered, even a run that asks the user,
+// who gets no question.
 func TestMCPInputEnds(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "flows"), 0o700); err != nil {

@@ -68,7 +68,7 @@ func (m *memoryAdd) run(ctx context.Context, text string) error {
 		}
 		text = strings.TrimRight(given, "\r\n")
 	}
-	for name, given := range map[string]string{"--role": m.role, "--context": m.other} { // the store looks at the rest
+	for name, given := range map[string]string{"--role": m.role, "--context": m.other} { // the store checks the rest
 		if !utf8.ValidString(given) {
 			return usageError(wording.Errorf("%s: %q is not UTF-8", name, given))
 		}

@@ -30,8 +30,8 @@ var skillTasks = []struct{ flow, task string }{
 // No model took part: the answers in testdata/skill were written by hand, by following the skill, and -update
 // records them from a server that sends them. The test therefore checks that an agent finds the skill and reads
 // it, and that a flow written by following the skill is right. It does not show how often a model would write it
-// so. The cassette holds the skill: after a change of it, look at whether the answers still follow it, and run
-// with -update.
+// so. The cassette holds the skill: after a change of it, check whether the answers still follow it, and run with
+// -update.
 func TestSkill(t *testing.T) {
 	kept, err := filepath.Abs(filepath.Join("testdata", "skill"))
 	if err != nil {

@@ -29,7 +29,8 @@ type terminalTalk struct {
 	} `json:"turns"`
 }
 
-// notForPeople are shapes that no one is to read who answers a question: pointers, patterns, keys, words of schemas and of Go.
+// notForPeople match text that a person who answers a question should never see: pointers, patterns, keys, words
+// of schemas and of Go.
 var notForPeople = regexp.MustCompile(`(^|[\s("'])/[a-z_]|\^|\$|\\d|\[A-Z|_|pattern|schema|minimum|maximum|maxLength|minLength|string|integer|boolean|enum|format|pointer|JSON|<nil>|%!|invalid|panic|\{|null|required`)
 
 // TestTalksOnTerminal: people answer the flows of test/answers on a terminal, and read words alone.

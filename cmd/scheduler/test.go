@@ -168,7 +168,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	return withFailure(a.testVerdict(run, comparison, f), failed)
 }
 
-// watchPause is how long a watch waits between looks at the files.
+// watchPause is how long a watch waits between checks of the files.
 const watchPause = 300 * time.Millisecond
 
 // watchTests runs the test files of paths, and again whenever a file of the project or of paths changes, until ctx ends. Exit codes of
@@ -282,7 +282,7 @@ func (f *testFlags) mode() result.Mode {
 	return result.Replay
 }
 
-// carryOutTests runs the selected cases, count of them, and shows how far it has come.
+// carryOutTests runs the selected cases, count of them, and shows its progress.
 func (a *app) carryOutTests(ctx context.Context, suites []*suite.Suite, selects func(*suite.Suite, *suite.Case) bool, count int, f *testFlags) (*result.Run, error) {
 	options := a.runtime.TestOptions(string(a.Language))
 	options.Mode, options.Repeat, options.Update, options.Prune = f.mode(), f.repeat, f.update, f.prune

@@ -2,7 +2,7 @@ package value
 
 import "bytes"
 
-// maxGuessed bounds the bytes that a guess looks at.
+// maxGuessed limits the bytes that a guess reads.
 const maxGuessed = 64 << 10
 
 // guessEncoding names the encoding that a text which is not UTF-8 probably has; "" for bytes that look like none,

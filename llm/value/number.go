@@ -48,7 +48,7 @@ func numberLen(s string) int {
 	return i
 }
 
-// decimal is a number in a form that compares digit by digit, whatever its size: 0.digits x 10^exponent, in which
+// decimal is a number in a form that compares digit by digit, for any size: 0.digits x 10^exponent, in which
 // digits neither begins nor ends with a zero. Zero has no digits.
 type decimal struct {
 	negative bool

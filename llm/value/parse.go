@@ -326,7 +326,7 @@ func unicodeEscape(s string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// replaceInvalid puts U+FFFD in the place of every byte that belongs to no character.
+// replaceInvalid puts U+FFFD in place of every byte that belongs to no character.
 func replaceInvalid(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -128,7 +128,7 @@ func (r *liveRun) framesAfter(after int64) (batch []*Frame, behind bool, changed
 	return nil, !r.isLocal || len(r.frames) == 0, r.changed
 }
 
-// pollInterval is how often a run of another process is looked at.
+// pollInterval is how often a run of another process is read.
 const pollInterval = 250 * time.Millisecond
 
 // pollInfo returns the state of the run: as read after since, or else at most pollInterval ago. Its readers share

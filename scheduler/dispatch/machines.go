@@ -28,7 +28,7 @@ type remoteState struct {
 	isUntold bool // they may not have heard of some runs
 }
 
-// lastError returns why they took no runs when they were last asked.
+// lastError returns why they accepted no runs when last asked.
 func (r *remoteState) lastError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +143,7 @@ func (d *Dispatcher) startAllQueued(ctx context.Context) error {
 	return nil
 }
 
-// elsewhereInterval is how often runs are looked at that other machines carry out.
+// elsewhereInterval is how often runs that other machines carry out are checked.
 const elsewhereInterval = time.Second
 
 // watchElsewhere notes that other machines carry on a run after an event.

@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// recoverInterval is how often runs are looked for that another process left.
+// recoverInterval is how often to search for runs that another process left.
 const recoverInterval = 5 * time.Second
 
 // Recover takes up interrupted and queued runs, the oldest first, now and every few

@@ -514,7 +514,7 @@ func TestAnswersAreNotGoingOn(t *testing.T) {
 	}
 }
 
-// TestRecoverLeavesToOthers: a server that lacks something for a run looks at it again at each recovery, without
+// TestRecoverLeavesToOthers: a server that lacks something for a run checks it again at each recovery, without
 // pauses that grow, and logs that once. After a day without a server that has all of it the run has failed, and
 // says why.
 func TestRecoverLeavesToOthers(t *testing.T) {

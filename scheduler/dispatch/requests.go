@@ -112,7 +112,8 @@ func (d *Dispatcher) Cancel(ctx context.Context, p service.Principal, id string)
 	return d.hideRemote(id, err)
 }
 
-// hideRemote returns the error of a request, and [service.ErrMachinesAway] for one of other machines, which may name addresses: the log gets that.
+// hideRemote returns the error of a request, but [service.ErrMachinesAway] for an error of other machines, which
+// may name addresses: the log gets the original.
 func (d *Dispatcher) hideRemote(id string, err error) error {
 	if !errors.As(err, new(*service.RemoteError)) {
 		return err

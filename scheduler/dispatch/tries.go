@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxTakeOvers is how often a run is taken up in vain before it has to pause in between: one that ends its process
-	// would bring down one process after the other.
+	// maxTakeOvers is the number of vain continuations of a run before it pauses in between: a run that crashes its
+	// process would crash one process after the other.
 	maxTakeOvers = 3
 	// firstPause is that pause; it doubles up to longestPause.
 	firstPause   = 30 * time.Second
@@ -37,11 +37,11 @@ func (t *tries) add(at time.Time) {
 	t.last = at
 }
 
-// areMany reports whether the run has to pause before it is taken up again.
+// areMany reports whether the run must pause before it is continued.
 func (t *tries) areMany() bool { return t.n >= maxTakeOvers }
 
-// next returns when the run may be taken up again. A run that only this machine cannot carry out is left to others at once, and
-// looked at again at each recovery: pauses that grow would outlast the lack.
+// next returns when the run may be taken up again. A run that only this machine cannot carry out is left to others
+// at once, and checked again at each recovery: pauses that grow would outlast the lack.
 func (t *tries) next() time.Time {
 	if !t.areMany() || t.missing != nil {
 		return time.Time{}
@@ -100,8 +100,8 @@ func LookAfterDeath(ctx context.Context, s *service.Service, info *journal.RunIn
 	return t.next(), t.by, err
 }
 
-// takeOversAfter returns how often a run was taken over from processes that died, after an event and
-// since it last got on: since a step finished, or it came to an end that a person has answered.
+// takeOversAfter returns how often a run was taken over from processes that died, after an event and since it last
+// got on: since a step finished, or it ended in a way that a person has answered.
 func takeOversAfter(ctx context.Context, s *service.Service, run string, seq int64) (t tries, err error) {
 	for e, err := range s.Events(ctx, service.Principal{}, run, seq+1) {
 		if err != nil {

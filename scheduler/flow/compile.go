@@ -17,8 +17,7 @@ import (
 // usualRetry has the defaults for the members of retry that a step leaves out.
 var usualRetry = Retry{MaxAttempts: 3, InitialInterval: 500 * time.Millisecond, Multiplier: 2, MaxInterval: 10 * time.Second}
 
-// compileFlow makes the Flow and its Steps of the keys. Calls, order and names are
-// looked at later.
+// compileFlow makes the Flow and its Steps from the keys. Calls, order and names are checked later.
 func (u *unit) compileFlow() {
 	f, k := u.flow, &u.keys
 	f.Name, f.Description, f.Language, f.LLM = k.Name.text, k.Description.text, k.Language.text, k.LLM.texts()

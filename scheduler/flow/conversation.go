@@ -72,7 +72,8 @@ func callReadsConversation(def calls.Definition, params value.Value) bool {
 }
 
 // promptTools finds the names of the tools of the steps that get the prompt of a step: its output messages or system, also by way
-// of a call that passes messages on, as in-chat does. Each step is looked at once, however the steps name each other.
+// of a call that passes messages on, as in-chat does. Each step is visited once, even if the steps name each
+// other.
 type promptTools struct {
 	takers map[string][]*stepUnit // by the id of the step whose prompt they take
 	found  map[string][]string    // by the id of a step; nil while it is looked for

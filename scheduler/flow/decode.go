@@ -170,8 +170,8 @@ func nearestKey(name string, keys []string) string {
 	return alike
 }
 
-// reportMismatch reports a value of the wrong type. A template that YAML took for a
-// map, because it is not quoted, is the usual reason.
+// reportMismatch reports a value of the wrong type. A template that YAML read as a map, because it is not quoted,
+// is the usual reason.
 func (d *decoder) reportMismatch(at keyPlace, what string, want wording.Text) {
 	if d.reportUnquoted(at.node) {
 		return

@@ -47,8 +47,8 @@ type Flow struct {
 	// ReadsConversation is set if a template, a call or a sub-flow reads the messages that came before
 	// the question. A flow that reads none sees the question alone.
 	ReadsConversation bool
-	// CanWait is set if a run may come to wait for a person: a step, or one of a sub-flow, asks for values that are missing, or its
-	// call asks for some by itself.
+	// CanWait is set if a run may wait for a person: a step, or one of a sub-flow, asks for values that are missing,
+	// or its call asks for some by itself.
 	CanWait bool
 	// Plugins are the names of the plugins that the flow wants.
 	Plugins []string

@@ -166,8 +166,8 @@ func (u *unit) lintNever() {
 	}
 }
 
-// lintWhen checks the shape of a condition: text around an expression would make
-// it true whatever the expression says.
+// lintWhen checks the shape of a condition: text around an expression would make it true for any value of the
+// expression.
 func (u *unit) lintWhen(s *stepUnit) {
 	if s.When == nil || s.When.Expr != nil {
 		return

@@ -13,7 +13,7 @@ import (
 // hole is a place in parameters that is only known when the flow runs.
 type hole struct {
 	pointer string
-	text    bool // whatever it is, it is a text
+	text    bool // in any case it is a text
 	// beginning is the part of a text before its first expression.
 	beginning string
 }

@@ -63,9 +63,9 @@ func (l *Loader) ForSignatures() *Loader {
 	return &signatures
 }
 
-// ForSubFlow returns a Loader for a flow whose path came up in a run, for a step that runs it; queue is the step's
-// queue, "" for none. With QueuedElsewhere it reads the same parts of a flow with a queue as if its path had been
-// known before.
+// ForSubFlow returns a Loader for a flow whose path is computed in a run, for a step that runs it; queue is the
+// step's queue, "" for none. With QueuedElsewhere it reads the same parts of a flow with a queue as if its path
+// had been known before.
 func (l *Loader) ForSubFlow(queue string) *Loader {
 	inside := *l
 	inside.isSubFlow = true
@@ -300,9 +300,9 @@ func (ld *loading) keepFiles(path string, f *Flow) {
 	}
 }
 
-// LoadInside is Load of a flow whose path came up in a run, perhaps from a model:
-// it must be in root or below, links followed, and an error quotes nothing of a
-// file that is not a flow. Errors name files from root, for example sub/reply.yaml, on every machine.
+// LoadInside is Load of a flow whose path is computed in a run, perhaps from a model: it must be in root or below,
+// links followed, and an error quotes nothing of a file that is not a flow. Errors name files from root, for
+// example sub/reply.yaml, on every machine.
 func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 	base, full := Absolute(root), Absolute(path)
 	rel, err := filepath.Rel(base, full)

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// maxFollowed bounds how many texts of other steps are looked at for one prompt.
+// maxFollowed limits the texts of other steps that are followed for one prompt.
 const maxFollowed = 200
 
 // segment is a stretch of a prompt: text that stays the same, or a name whose value changes from request to
@@ -76,10 +76,10 @@ func isChangingVariable(name string) bool {
 // prompts together, and through flows in flows. lintCaches makes one for a step.
 type promptTracer struct {
 	flowScope
-	left int // texts of other steps that may be looked at
+	left int // texts of other steps that may be followed
 }
 
-// traceIn lets trace look into a scope, unless enough texts were looked at.
+// traceIn lets trace follow a scope, unless the limit of texts is reached.
 func (t *promptTracer) traceIn(scope flowScope, trace func(*promptTracer) []segment) []segment {
 	if t.left <= 0 {
 		return nil

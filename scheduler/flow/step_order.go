@@ -185,8 +185,7 @@ func (o *stepOrder) markUpstream(sources []int, last int, seen []uint64) {
 }
 
 // findCircles finds one circle in every tangle of steps that need each other,
-// by Tarjan's strongly connected components, without recursion. Only steps
-// without a rank are looked at.
+// by Tarjan's strongly connected components, without recursion. Only steps without a rank are visited.
 func findCircles(steps []*Step, rank []int) (circles [][]int) {
 	type frame struct{ step, need int }
 	number, low := make([]int, len(steps)), make([]int, len(steps))

@@ -39,7 +39,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// Steps that take their own prompt, or each other's, are refused; the search for the tools after them comes to its end.
+// Steps that take their own prompt, or each other's, are refused; the search for the tools after them ends.
 func TestPromptsInACircle(t *testing.T) {
 	for name, steps := range map[string]string{
 		"itself":     "  - {id: a, call: in-chat, with: {history: \"{{ a.messages }}\"}}\n",
@@ -51,7 +51,8 @@ func TestPromptsInACircle(t *testing.T) {
 	}
 }
 
-// Each step is looked at once: of sixty that each take the prompts of two, the paths could not be walked one by one.
+// Each step is visited once: with sixty steps that each take the prompts of two, the paths are too many to follow
+// one by one.
 func TestPromptsOfTwoStepsEach(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("name: x\nsteps:\n  - {id: s0, call: in-chat, with: {history: []}}\n  - {id: s1, call: in-chat, with: {history: []}}\n")

@@ -22,7 +22,7 @@ type loading struct {
 	needed []map[string][]byte
 	// leniently has schemas without their conditions.
 	leniently map[*schema.Schema]*schema.Schema
-	texts     map[string]bool  // LANGUAGE/FOLDER of texts that were looked at
+	texts     map[string]bool  // LANGUAGE/FOLDER of texts that were checked
 	inner     map[string]*Flow // flows that calls run inside themselves, by path
 	stack     []string         // the flows that are being read, outermost first
 }

@@ -97,8 +97,8 @@ func (p AskedPlace) Name() string {
 	return value.Unescape(p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:])
 }
 
-// IsFreeText reports whether any text fits, or any list of texts: nothing but its length is bounded. For example,
-// the message "why?", which does not answer the question, would fit as well.
+// IsFreeText reports whether any text fits, or any list of texts: only its length is limited. For example, the
+// message "why?", which does not answer the question, would fit as well.
 func (p AskedPlace) IsFreeText() bool { return isFreeText(p.Schema) }
 
 func isFreeText(of value.Value) bool {

@@ -60,7 +60,7 @@ type Data struct {
 	Inputs *value.Value `json:"inputs,omitempty"`
 	// Conversation: flow.started, the messages that the caller sent before the question.
 	Conversation *value.Value `json:"conversation,omitempty"`
-	// Interrupted: flow.resumed of a run whose process died while it was at it.
+	// Interrupted: flow.resumed of a run whose process died while carrying it out.
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Worker: flow.started and flow.resumed in a server or a worker, the process that carries on the run.
 	Worker *Process `json:"worker,omitempty"`
@@ -73,8 +73,7 @@ type Data struct {
 	// Params and Input: step.input, the rendered parameters and the call's input.
 	Params *value.Value `json:"params,omitempty"`
 	Input  *value.Value `json:"input,omitempty"`
-	// Names: step.input, the values of the names that the parameters mention and nothing
-	// else has on record: vars, run.
+	// Names: step.input, the values of the names that the parameters mention and no other event has: vars, run.
 	Names *value.Value `json:"names,omitempty"`
 	// Spans: step.input, the origins of the texts of the rendered parameters (or of the list of for_each);
 	// step.finished, of the output that a flow or a template rendered; flow.finished, of the outputs.

@@ -72,16 +72,15 @@ type HeldReader interface {
 // Close, or a few seconds after the process died. It is a role of a [RunLog], and as safe for
 // concurrent use.
 type Hold interface {
-	// Watch returns a context that ends with parent, when the run is to be
-	// cancelled (cause [ErrCancelRequested]), or when the lease is lost (a
-	// *[HeldError]). Call stop when it is not needed any more.
+	// Watch returns a context that ends with parent, when the run should be cancelled (cause [ErrCancelRequested]),
+	// or when the lease is lost (a *[HeldError]). Call stop when it is not needed any more.
 	Watch(parent context.Context) (ctx context.Context, stop context.CancelFunc)
 	// Close commits the added events and releases the run. It may be called twice.
 	Close() error
 }
 
-// RunReader looks at runs, held or not. It is a role of a [Journal], and as safe for concurrent use; its results
-// are only data and belong to the caller.
+// RunReader reads runs, held or not. It is a role of a [Journal], and as safe for concurrent use; its results are
+// only data and belong to the caller.
 type RunReader interface {
 	RunFinder
 	EventReader
@@ -93,7 +92,7 @@ type RunFinder interface {
 	Run(ctx context.Context, id string) (*RunInfo, error)
 	// Header returns the run's header.
 	Header(ctx context.Context, id string) (*RunHeader, error)
-	// Runs lists runs, the newest first: the last to begin, whatever its clock said.
+	// Runs lists runs, the newest first: the last to begin, independent of its clock.
 	Runs(ctx context.Context, filter RunFilter) iter.Seq2[*RunInfo, error]
 }
 

@@ -176,8 +176,7 @@ type StepState struct {
 	// HasNewAnswers reports whether there are answers that the step has not seen yet.
 	HasNewAnswers bool `json:"-"`
 
-	// waited: the run came to wait for the step, or for something in it, and has not
-	// begun it again since.
+	// waited means that the run waited for the step, or for something in it, and has not begun it again since.
 	waited bool
 	// told is the last conversation that the step, or a part inside it, reported.
 	told      []value.Value

@@ -145,8 +145,8 @@ func (w *WaitingFor) misfitOf(output value.Value) (misfit value.Value) {
 	return misfit
 }
 
-// misfitReason returns why a place is asked for that has a value: one that was wrong from the
-// beginning, or an answer that fits no more since others came.
+// misfitReason returns why a place with a value is requested: the value was wrong from the beginning, or an answer
+// no longer fits because of later ones.
 func (w *WaitingFor) misfitReason(pointer string, found value.Value) (reason wording.Text) {
 	data, _ := found.Get("slot_data")
 	have, has := data.At(pointer)

@@ -48,15 +48,15 @@ type endpoint struct {
 	mayBeEmpty bool
 	// bodyType is the type of a JSON body that the handler reads by itself; nil for others.
 	bodyType reflect.Type
-	// anyMedia reads the body as JSON whatever its media type is, for example from curl -d. Pages of other sites can
-	// send such a body, so only endpoints that change nothing may set it.
+	// anyMedia reads the body as JSON of any media type, for example from curl -d. Pages of other sites can send such
+	// a body, so only endpoints that change nothing may set it.
 	anyMedia bool
 }
 
 // humaContext is a [huma.Context] under a name that can be embedded beside its method Context.
 type humaContext = huma.Context
 
-// jsonContext is a request whose body is JSON, whatever its headers say.
+// jsonContext is a request whose body is JSON, regardless of its headers.
 type jsonContext struct{ humaContext }
 
 // Header returns a header of the request.

@@ -606,7 +606,7 @@ func TestSessionsOfUsers(t *testing.T) {
 }
 
 // TestChatRepeatsAtOnce: of requests with the same answer that come at once, none begins another run: each gets the answer of the
-// run, or hears that another one has it.
+// run, or learns that another one has it.
 func TestChatRepeatsAtOnce(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	for round := range 5 {

@@ -34,7 +34,7 @@ type feed struct {
 	arrived chan struct{} // closed when a change comes
 	states  map[string]journal.RunStatus
 	shown   []shownRun // the runs that may change, the last shown at the end
-	turn    int        // the index of the shown run that is looked at next
+	turn    int        // the index of the shown run that is checked next
 }
 
 // shownRun is a run that a client has in a list, in that state.
@@ -45,7 +45,7 @@ type shownRun struct {
 
 const (
 	maxChanges = 1024
-	// feedInterval is how often runs of other processes are looked at: the feedRuns newest, and of up to maxShown that
+	// feedInterval is how often runs of other processes are read: the feedRuns newest, and of up to maxShown that
 	// clients have in their lists shownAtOnce, in turns.
 	feedInterval = 2 * time.Second
 	feedRuns     = 100
@@ -175,7 +175,7 @@ func (f *feed) lookAtNewest(ctx context.Context) (ids map[string]bool, err error
 	return ids, nil
 }
 
-// lookAt publishes the state of a run. One that is gone is not looked at again.
+// lookAt publishes the state of a run. A deleted one is not read again.
 func (f *feed) lookAt(ctx context.Context, run string, publish func(*journal.RunInfo)) error {
 	f.looking.Lock()
 	defer f.looking.Unlock()

@@ -342,7 +342,7 @@ func (s *Server) createFlow(ctx context.Context, in *putSourceInput) (*putSource
 }
 
 // mayForce reports whether a text with errors is saved. One of somebody who is bound to a user is not: its triggers cannot be read, and
-// they may begin runs once its errors are gone, for example when a missing file has come.
+// they may begin runs once its errors are gone, for example when a missing file exists.
 func mayForce(ctx context.Context, in *putSourceInput) bool {
 	return in.Force && !principalOf(ctx).Bound
 }

@@ -446,7 +446,7 @@ func (s *Server) exportMemories(ctx context.Context, in *OfUser) (*stream, error
 		w.Header().Set("Content-Type", jsonLines)
 		if _, err := archive.ExportLines(r.Context(), p.Store, users, w); err != nil {
 			s.options.Log.Error("an export broke off", "request", requestOf(r.Context()).id, "error", err)
-			panic(http.ErrAbortHandler) // the client must not take it for whole
+			panic(http.ErrAbortHandler) // the client must not treat it as complete
 		}
 	}}, nil
 }

@@ -21,7 +21,7 @@ import (
 // the journal is read.
 const waitingRunsAge = 10 * time.Second
 
-// observeRuns lets the telemetry hear of the runs of a dispatcher.
+// observeRuns passes the runs of a dispatcher to the telemetry.
 func (s *Server) observeRuns(o dispatch.Options) dispatch.Options {
 	observer := s.options.Telemetry
 	o.Observe = func(session *service.Session, e *journal.Event) {

@@ -14,10 +14,11 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// forbidden are shapes that no customer is to read: pointers, patterns, keys, words of schemas and of Go.
+// forbidden match text that no customer should see: pointers, patterns, keys, words of schemas and of Go.
 var forbidden = regexp.MustCompile(`(^|[\s("'])/[a-z_]|\^|\$|\\d|\[A-Z|_|pattern|schema|minimum|maximum|maxLength|minLength|string|integer|boolean|enum|format|pointer|JSON|<nil>|%!|invalid|panic|step |desk:|\{\{|null|required`)
 
-// replies are flows that wait for one value, and messages that are none, with the value that ends the run at last.
+// replies are flows that wait for one value, and messages that are not a value, with the value that ends the run
+// at last.
 var replies = map[string]struct{ property, message, value string }{
 	"a pattern":  {`{type: string, title: Order number, examples: [A-1042], pattern: "^[A-Z]-[0-9]+$"}`, "It is A1042", "A-1042"},
 	"a number":   {`{type: integer, title: Guests, minimum: 1, maximum: 8}`, "9", "3"},
@@ -387,7 +388,8 @@ func TestChangedAnswerBeginsRun(t *testing.T) {
 	}
 }
 
-// TestAnswersAtOnce: of two messages at once in a chat, one is taken, and the other is refused or gets a run of its own.
+// TestAnswersAtOnce: of two messages at once in a chat, one is accepted, and the other is refused or gets a run of
+// its own.
 func TestAnswersAtOnce(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	writeFile(t, f.dir+"/flows/asks.yaml", threeAsks)

@@ -72,7 +72,8 @@ type recorder struct {
 	rc      *http.ResponseController
 }
 
-// WriteHeader notes the status. A broken body is the fault of the client, whereas the library takes it for one of the server.
+// WriteHeader notes the status. A broken body is the fault of the client, but the library treats it as the
+// server's.
 func (w *recorder) WriteHeader(status int) {
 	if status == http.StatusInternalServerError && w.request.isBroken {
 		status = http.StatusBadRequest

@@ -136,7 +136,7 @@ func TestHandOverOfRunsWithAClient(t *testing.T) {
 	}
 }
 
-// abandonRun leaves a run that no server holds as a process does that dies at it.
+// abandonRun leaves a run that no server holds like a process that dies.
 func abandonRun(t *testing.T, dir, id string) {
 	t.Helper()
 	j, err := sqljournal.OpenFile(t.Context(), dir, sqljournal.FileOptions{Heartbeat: -time.Nanosecond})

@@ -45,7 +45,7 @@ func (s *Server) handleLogin(w http.ResponseWriter, r *http.Request) {
 	if s.page != nil && !r.URL.Query().Has("code") && s.page.serve(w, r) {
 		return // the page asks for a token
 	}
-	if r.Method == http.MethodHead { // programs look at links before a person opens them: that must not use the link up
+	if r.Method == http.MethodHead { // programs fetch links before a person opens them: that must not use up the link
 		return
 	}
 	putBack, ok := s.logins.takeCode(r.URL.Query().Get("code"))

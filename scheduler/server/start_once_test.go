@@ -188,7 +188,7 @@ func TestIdempotencyAfterCrash(t *testing.T) {
 type slowLookUp struct {
 	journal.Journal
 	begun sync.Once
-	// asked is closed when the first look-up has come.
+	// asked is closed at the first look-up.
 	asked chan struct{}
 }
 

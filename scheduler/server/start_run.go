@@ -230,7 +230,7 @@ func (s *Server) beginOnce(
 		return answer, "", s.storeAnswer(ctx, r, answer, nil)
 	}
 	info, lookUp := s.options.Service.Run(ctx, asked.principal, r.Run)
-	isRefused := errors.Is(err, service.ErrMachinesAway) // the run that may be on record is cancelled
+	isRefused := errors.Is(err, service.ErrMachinesAway) // the run that may be recorded is cancelled
 	if isUnknownRun(lookUp) || isRefused {
 		_ = s.options.Store.ReleaseRequest(ctx, r) // if that fails, a repeat must have the same content
 	}

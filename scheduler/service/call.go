@@ -114,8 +114,9 @@ func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, 
 	return r, nil
 }
 
-// Caller prepares a call for any number of requests of a principal. One that is bound works
-// in the memory of its user, whatever the requests name, and reaches no files and no other programs: see [calls.Registry.Confined].
+// Caller prepares a call for any number of requests of a principal. One that is bound works in the memory of its
+// user, regardless of the requests' users, and reaches no files and no other programs: see
+// [calls.Registry.Confined].
 func (s *Service) Caller(p Principal, def calls.Definition) *Caller {
 	return &Caller{service: s, by: p, def: def, checked: map[string]error{}}
 }
@@ -203,8 +204,8 @@ func (s *Service) allowsBound(name string) bool {
 	})
 }
 
-// checkTexts looks at the texts of the call in a language, once. To a call without texts
-// the language is a name like any other.
+// checkTexts checks the texts of the call in a language, once. To a call without texts the language is a name like
+// any other.
 func (c *Caller) checkTexts(language string) ([]Note, error) {
 	if len(c.def.Texts) == 0 {
 		return nil, nil

@@ -85,7 +85,7 @@ func (s *Service) cancelChildren(ctx context.Context, j journal.Journal, info *j
 	return cancelled, nil
 }
 
-// wakeRemote lets the machines that carry cancelled runs out look at the journal.
+// wakeRemote makes the machines that carry out cancelled runs read the journal.
 func (s *Service) wakeRemote(ctx context.Context, runs ...*journal.RunInfo) error {
 	for _, info := range runs {
 		name := info.Labels[journal.LabelRunsOn]

@@ -60,7 +60,7 @@ func TestCancelChildrenUntold(t *testing.T) {
 	}
 }
 
-// A child run that is on record, and that no machine knows yet, is cancelled with the run around it.
+// A child run that is recorded, and that no machine knows yet, is cancelled with the run around it.
 func TestCancelUnopenedChild(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
 	m.heldUp = 2 // by the step; the first time is for the run itself

@@ -30,7 +30,7 @@ var _ scheduler.Elsewhere = (*childRuns)(nil)
 // stop.
 const cancelTimeout = 4 * time.Second
 
-// startPoll is how often is looked whether a child run has begun that is to be cancelled.
+// startPoll is how often to check whether a child run to be cancelled has begun.
 const startPoll = 20 * time.Millisecond
 
 // RunChild begins the child run or continues it.
@@ -88,7 +88,7 @@ func (c *childRuns) openChild(ctx context.Context, child *scheduler.ChildRun) (*
 	return session, spent, err
 }
 
-// readChild adds the events on record to the session. It returns the run's spending when it last ended or began to
+// readChild adds the recorded events to the session. It returns the run's spending when it last ended or began to
 // wait: for a finished one, before that.
 func readChild(ctx context.Context, j journal.Journal, session *Session) (spent llm.Usage, err error) {
 	for e, err := range j.Events(ctx, session.ID, 1) {

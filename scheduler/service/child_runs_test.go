@@ -129,7 +129,7 @@ func TestFollowAnswered(t *testing.T) {
 	}
 }
 
-// A server hears of each end of the runs that it gave other machines, once.
+// A server gets each end of the runs that it gave other machines once.
 func TestEndedElsewhere(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})
 	ended := make(chan string, 9)

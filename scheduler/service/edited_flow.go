@@ -43,7 +43,8 @@ func (s *Service) LintText(file, text string, readFile func(path string) ([]byte
 	return f, problems, nil
 }
 
-// PreviewRequest is a text whose prompt is to be shown while one types. Its caller makes one for one [Service.Preview]; it is only read.
+// PreviewRequest is a text whose prompt is shown while a user types. Its caller makes one for one
+// [Service.Preview]; it is only read.
 type PreviewRequest struct {
 	File, Text string
 	// Line is the line of the cursor, from 1: the step that it is in is shown.

@@ -63,7 +63,7 @@ type Parts struct {
 	RemoteAddress func() string
 	// CancelWords are the messages with which a user cancels a run that waits.
 	CancelWords []string
-	// UserZone returns the time zone of a user, nil for one of whom none is known. It may be nil.
+	// UserZone returns the time zone of a user, nil if none is known. It may be nil.
 	UserZone func(user string) *time.Location
 	// Languages returns the languages that have texts.
 	Languages func() *flow.Languages
@@ -124,8 +124,8 @@ type MemoryOptions struct {
 type Remote interface {
 	// Start begins or continues a run of the journal. One that is under way there stays so, and reads the journal.
 	Start(ctx context.Context, run RemoteRun) error
-	// Answer puts answers of a waiting run on record, all or none, and returns them in their final form; with more
-	// the run continues to wait for the next ones. The error is of kind Invalid if one does not fit.
+	// Answer records answers of a waiting run, all or none, and returns them in their final form; with more the run
+	// continues to wait for the next ones. The error is of kind Invalid if one does not fit.
 	Answer(ctx context.Context, run RemoteRun, answers []scheduler.Answer, more bool) ([]scheduler.Answer, error)
 	// Wake makes the run read changes in the journal. It is not an error if the run is not under way there.
 	Wake(ctx context.Context, run string) error

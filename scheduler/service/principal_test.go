@@ -176,7 +176,7 @@ func resume(ctx context.Context, s *service.Service, p service.Principal, id str
 	return err
 }
 
-// A run that is queued is on record, and begins when it is reopened.
+// A queued run is recorded, and begins when it is reopened.
 func TestEnqueue(t *testing.T) {
 	s := newService()
 	defer s.Close()

@@ -7,8 +7,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Progress is how far a run has come, for lists. Service.Progress makes it; it does not
-// change.
+// Progress is the progress of a run, for lists. Service.Progress makes it; it does not change.
 type Progress struct {
 	Done   int      `json:"done" doc:"How many steps of the flow are over."`
 	Total  int      `json:"total" doc:"How many steps the flow has, as far as it is known."`

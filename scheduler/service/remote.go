@@ -118,8 +118,7 @@ func (s *Session) TellRemote(ctx context.Context, with scheduler.Resumption) err
 }
 
 const (
-	// retakeInterval is how often a run is looked at that other machines have not taken up
-	// again yet.
+	// retakeInterval is how often a run that other machines have not continued yet is checked.
 	retakeInterval = 50 * time.Millisecond
 	// lastEventTimeout is how long the end of a run may take to be read from the journal, once the
 	// other machines have given it up.

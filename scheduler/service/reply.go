@@ -243,7 +243,7 @@ type RefusedField struct {
 	Step, Pointer string
 	// Text is the reason for the person, with the label of the field.
 	Text string
-	// isLeftToRun is set for a field whose words the run is to read.
+	// isLeftToRun is set for a field whose text the run has to read.
 	isLeftToRun bool
 }
 
@@ -343,7 +343,7 @@ func (f *filledForm) read(w journal.WaitingFor, field scheduler.Answer) {
 	f.refused = append(f.refused, f.refuse(w, field))
 }
 
-// leftToRun returns the fields whose words the run is to read, since they were not taken as values.
+// leftToRun returns the fields whose text the run has to read, because it was not accepted as a value.
 func (f *filledForm) leftToRun(taken []scheduler.Answer) (words []scheduler.Answer) {
 	for _, one := range f.answers {
 		isTaken := slices.ContainsFunc(taken, func(t scheduler.Answer) bool {

@@ -204,8 +204,7 @@ func (s *Service) ShowRun(ctx context.Context, p Principal, id string) (*RunDeta
 	return details, notes, nil
 }
 
-// Progress returns how far a run has come. It reads the events of a run once for each
-// number of its last event.
+// Progress returns the progress of a run. It reads the events of a run once for each number of its last event.
 func (s *Service) Progress(ctx context.Context, p Principal, info *journal.RunInfo) (*Progress, error) {
 	if known := s.progress.get(info); known != nil {
 		return known, nil
@@ -219,7 +218,7 @@ func (s *Service) Progress(ctx context.Context, p Principal, info *journal.RunIn
 	return progress, nil
 }
 
-// addFlow reads the flow that the journal kept, to be looked at.
+// addFlow reads the flow kept by the journal, for display.
 func (s *Service) addFlow(details *RunDetails, h *journal.RunHeader) error {
 	loader, err := s.parts.Viewer()
 	if err != nil {
@@ -267,7 +266,7 @@ func (s *Service) Events(ctx context.Context, p Principal, id string, from int64
 }
 
 // Follow yields the events of a run with a seq above after, including future ones from any process, until the run
-// is over, or waits without a process at it.
+// is over, or waits without a process that holds it.
 func (s *Service) Follow(ctx context.Context, p Principal, id string, after int64) iter.Seq2[*journal.Event, error] {
 	return s.eventsOf(ctx, p, id, func(j journal.Journal) iter.Seq2[*journal.Event, error] { return j.Follow(ctx, id, after) })
 }

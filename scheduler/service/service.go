@@ -1,7 +1,7 @@
-// Package service is the use cases that the command line and a server share: flows are
-// checked, runs started, followed, resumed, cancelled and looked at, single calls made,
-// memory kept. It knows no flags, prints nothing and speaks no HTTP: notes and warnings are
-// returned, and the program passes it everything that has a backend ([Parts]).
+// Package service is the use cases that the command line and a server share: flows are checked, runs started,
+// followed, resumed, cancelled and shown, single calls made, memory kept. It knows no flags, prints nothing and
+// speaks no HTTP: notes and warnings are returned, and the program passes it everything that has a backend
+// ([Parts]).
 //
 // [Service.Load] reads a flow, [Service.NewSession] makes a [Session] of it, whose events its caller takes one by
 // one; [Speech] turns them into the text for a user. A [Principal] accesses a user's data: for a bound one, for

@@ -77,8 +77,8 @@ func (s *Session) Continue(ctx context.Context, with scheduler.Resumption) iter.
 // CanContinue reports whether the run can continue after waiting.
 func (s *Session) CanContinue() bool { return s.executor.Journal != nil }
 
-// Record puts an answer on record in its final form, before the run continues. The error is of kind Invalid if it
-// does not fit.
+// Record records an answer in its final form, before the run continues. The error is of kind Invalid if it does
+// not fit.
 func (s *Session) Record(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
 	taken, err := s.RecordAll(ctx, []scheduler.Answer{answer})
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// maxViewedBytes bounds the texts of the flows that are kept to be looked at.
+// maxViewedBytes bounds the texts of the flows that are kept for display.
 const maxViewedBytes = 4 << 20
 
-// viewedFlows keeps flows that were read from the journal to be looked at: many runs have the
-// same text, and reading a flow of many steps takes longer than the events of its run. A
-// Service has one for its life; it is safe for concurrent use.
+// viewedFlows keeps flows that were read from the journal for display: many runs have the same text, and reading a
+// flow of many steps takes longer than the events of its run. A Service has one for its life; it is safe for
+// concurrent use.
 type viewedFlows struct {
 	mu     sync.Mutex // guards the fields below
 	byText map[[sha256.Size]byte]*flow.Flow

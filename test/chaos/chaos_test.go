@@ -67,8 +67,7 @@ func TestKilledRuns(t *testing.T) {
 		dir := t.TempDir()
 		files(t, dir)
 		done := map[string]bool{}
-		// Each process may live a little longer than the last: a slow machine comes to
-		// the end too.
+		// Each process may live a little longer than the last: a slow machine finishes too.
 		for life := 120; ; life += growth {
 			killed := oneProcess(t, dir, time.Duration(10+rand.IntN(life))*time.Millisecond)
 			began := checkWork(t, dir, done)
@@ -289,8 +288,8 @@ func checkWork(t *testing.T, dir string, done map[string]bool) (began []string) 
 	return began
 }
 
-// checkLists looks at the items that have begun and are not done: no more of a list
-// than may be at work at once.
+// checkLists checks the items that have begun and are not done: at most as many of a list as may be at work at
+// once.
 func checkLists(t *testing.T, began []string, done map[string]bool) {
 	t.Helper()
 	open := map[string]int{}

@@ -65,7 +65,7 @@ func pause(least, most int) {
 	time.Sleep(time.Duration(least+rand.IntN(most-least)) * time.Millisecond) //nolint:gosec // no secret
 }
 
-// replace starts a worker in the place of one that has ended.
+// replace starts a worker in place of one that has ended.
 func (c *cluster) replace(i int) { c.workers[i] = c.start("worker", c.workers[i].cmd.Args...) }
 
 // killWorkers kills workers at random moments.

@@ -157,8 +157,7 @@ func (c *cluster) measure(base, flow string, n int) (atWork, whole []time.Durati
 	return atWork, whole
 }
 
-// measureAnswers returns how long it takes from the moment that an answer is on record to the end
-// of its run.
+// measureAnswers returns how long it takes from the moment that an answer is recorded to the end of its run.
 func (c *cluster) measureAnswers(base string, n int) (all []time.Duration) {
 	c.t.Helper()
 	c.write("quick", "name: quick\n"+looseInputs+"steps: [{id: ask, call: slot, with: {stages: [], current_schema: {type: object, required: [n], properties: {n: {type: integer}}}}}]\n")

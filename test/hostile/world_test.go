@@ -132,7 +132,7 @@ func newWorld(t *testing.T, at, services string, waits ...bool) *world {
 	return w
 }
 
-// open opens a host, in the place of the one before.
+// open opens a host, in place of the previous one.
 func (w *world) open(t *testing.T) {
 	t.Helper()
 	if w.Host != nil {
@@ -239,7 +239,7 @@ func (w *world) exec(ctx context.Context, t *testing.T, plugin, name, mode strin
 	return callstest.CollectOutput(call.Exec(ctx, env, input))
 }
 
-// endless is a model that never comes to an end.
+// endless is a model that never ends.
 type endless struct{}
 
 func (endless) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {

@@ -77,7 +77,7 @@ func (l *awayLog) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A program that begins while the server is away says so, and waits for it as one that is under way does.
+// A program that begins while the server is away says so, and waits for it like a running one.
 func TestOpenWaits(t *testing.T) {
 	server := pgdbtest.NewServer(t)
 	log := &awayLog{told: make(chan struct{})}

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls/database/sqlitefile"
 )
 
-// A pipe in the place of a file of SQLite is refused: it would be waited for without an end.
+// A pipe in place of a file of SQLite is refused: opening it would wait forever.
 func TestOpenPipe(t *testing.T) {
 	layout := sqlitefile.Layout{ApplicationID: 7, Migrations: []string{table}}
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {

@@ -53,7 +53,7 @@ func checkLog(file string) error {
 
 // logProblem describes the fault of a file's log, or of the file itself; empty if all is well.
 func logProblem(file string) (problem wording.Text, err error) {
-	// SQLite deletes the log of a file that is empty or missing, whatever it holds.
+	// SQLite deletes the log of a file that is empty or missing, with any content.
 	if sizeOf(file) <= 0 && sizeOf(file+"-wal") >= logHeader+frameHeader {
 		return wording.Say("is there, but not the file %s that it belongs to", filepath.Base(file)), nil
 	}

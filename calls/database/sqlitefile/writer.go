@@ -338,8 +338,8 @@ func (w *writer) applyChange(c *Change, alone bool) (failed, err error) {
 	return failed, w.conn.Exec("RELEASE change")
 }
 
-// Transact runs do in a transaction of the idle function, which has none of its own.
-// Another process that writes is waited for that long.
+// Transact runs do in a transaction of the idle function, which has none of its own. It waits that long for
+// another process that writes.
 func (c *Conn) Transact(wait time.Duration, do func() error) error {
 	deadline := time.Now().Add(wait)
 	err := c.Exec("BEGIN IMMEDIATE")

@@ -131,7 +131,7 @@ func (r *reader) setWeekday(side string, day int) bool {
 	return true
 }
 
-// countSteps counts the weeks or months that 下下 and the like go away from now.
+// countSteps counts the weeks or months that words such as 下下 go away from now.
 func countSteps(side string) int {
 	return strings.Count(side, "下") - strings.Count(side, "上")
 }

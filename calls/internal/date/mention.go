@@ -21,8 +21,8 @@ var (
 	chineseDay = []string{"昨天", "前天", "今天", "明天", "后天", "刚才", "最近", "上周", "上月", "上个月", "下周", "下月", "下个月", "本周", "这周", "去年", "前年", "今年", "明年"}
 )
 
-// MentionsTime reports whether a text mentions when something was. It runs for every saved
-// memory, so it looks at each word once.
+// MentionsTime reports whether a text mentions when something was. It runs for every saved memory, so it reads
+// each word once.
 func MentionsTime(text string) bool {
 	before, earlier := "", "" // the words before
 	looked := 0               // the end of the text that chineseMentionsTime has checked

@@ -50,7 +50,7 @@ type apart struct {
 	after, notAfter, notBefore func() *regexp.Regexp
 }
 
-// maxAround is the number of bytes that are looked at before a match.
+// maxAround is the number of bytes that are read before a match.
 const maxAround = 12
 
 // FindAllStringSubmatchIndex works as for the words alone, but a match that does not count does not hide another

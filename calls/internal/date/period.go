@@ -199,7 +199,7 @@ func halfAgoPeriod(unit string, today time.Time) Period {
 	return relativePeriod(today.AddDate(0, 0, -1), today.AddDate(0, 0, 1))
 }
 
-// parseAmount reads a number, or a couple of; ok is false for a few and the like.
+// parseAmount reads a number, or a couple of; ok is false for words such as a few.
 func parseAmount(text string) (n int, ok bool) {
 	text = strings.ToLower(text)
 	switch text {

@@ -103,7 +103,7 @@ func (r *reading) note(m []int, periods []Period) {
 	}
 }
 
-// mark puts marks in the place of a match.
+// mark replaces a match by marks.
 func (r *reading) mark(m []int, first, others string) {
 	if m[1] > m[0] {
 		r.text = r.text[:m[0]] + first + strings.Repeat(others, m[1]-m[0]-1) + r.text[m[1]:]

@@ -151,7 +151,7 @@ func TestLunarCalendar(t *testing.T) {
 	}
 }
 
-// pieces are put together by TestAnyReading to whatever they make.
+// pieces are combined at random by TestAnyReading.
 var pieces = strings.Fields(`去年 今年 前年 明年 24年 2022年 上 上上 大上 这 下 个 周 周三 月 5月 13月 闰 正月 初七 农历 7号 31号 8日 的 今天 昨天 前天 国庆 除夕 春节 清明 七夕 五一 前 后 之前 以后 之后 前后 一天 三天
 几天 第二天 最后一天 晚上 下午 春天 冬 第一季度 Q1 季度 5/7 29/2 和 、 到 至 before after since until the day week month year last this on in of and to between from yesterday today Friday May 7 31 2023 99 Christmas spring
 quarter first ago 第一 最后一 周末 每年 weekend half every a two few evening night 's - , . ! 9999 0 一 十 半 末 号 年`)

@@ -9,10 +9,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// asSettings returns v with every scalar as the type that schema doc wants, for text is
-// all that the environment has, and a file may say 5 for "5". Lists may be texts with
-// commas, a list of one section is that section, keys may have any case, and a setting without a value is left out: it keeps
-// its default.
+// asSettings returns v with every scalar as the type that schema doc wants, because the environment only has text,
+// and a file may say 5 for "5". Lists may be texts with commas, a list of one section is that section, keys may
+// have any case, and a setting without a value is left out: it keeps its default.
 func asSettings(v, doc value.Value) value.Value {
 	kind, _ := doc.Get("type")
 	want, _ := kind.Str()

@@ -96,7 +96,7 @@ func (p Place) findFile() (file, root string) {
 }
 
 // OtherSettings returns the settings file of the project that a flow is in, if these settings are not from it; else "". The
-// program reads the settings of the folder that it runs in, whatever flow it runs.
+// program reads the settings of the folder that it runs in, for any flow.
 func (c *Settings) OtherSettings(flow string) string {
 	dir, err := filepath.Abs(filepath.Dir(flow))
 	if err != nil {

@@ -87,7 +87,7 @@ func checkZone(setting, name string) error {
 	return nil
 }
 
-// ZoneOf returns the time zone of a user, nil for one of whom none is known.
+// ZoneOf returns the time zone of a user, nil if none is known.
 func (c *Settings) ZoneOf(user string) *time.Location {
 	for _, known := range c.Users {
 		if known.Name == user && known.Timezone != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// Pipes in the place of a certificate and its key are refused, not waited for.
+// Pipes in place of a certificate and its key are refused, not waited for.
 func TestKeyPairIsAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

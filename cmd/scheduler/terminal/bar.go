@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Bar shows on stderr how far something has come: a line that lives on a terminal,
-// else a count now and then. [NewBar] makes one for one operation, [Bar.Close] ends it; it is
-// not safe for concurrent use.
+// Bar shows progress on stderr: a live line on a terminal, else a count now and then. [NewBar] makes one for one
+// operation, [Bar.Close] ends it; it is not safe for concurrent use.
 type Bar struct {
 	out      io.Writer
 	what     string

@@ -70,8 +70,8 @@ func (b bypass) Write(p []byte) (int, error) {
 	return b.out.Write(p)
 }
 
-// rawWriter returns the way past the door of w, for the program's own control sequences. All
-// other text that is written there has to be [Visible].
+// rawWriter returns the way past the door of w, for the program's own control sequences. All other text written
+// there must be [Visible].
 func rawWriter(w io.Writer) io.Writer {
 	if d, ok := w.(*door); ok {
 		return bypass{d}

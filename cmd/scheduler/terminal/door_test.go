@@ -38,7 +38,7 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// A character that comes in two pieces is looked at as a whole.
+// A character that comes in two pieces is checked as a whole.
 func TestDoorPieces(t *testing.T) {
 	for text, want := range map[string]string{
 		"safe\u202eevil": `safe\u202eevil`, "中文\U0001F600.": "中文\U0001F600.", "\u009b31m": `\u009b31m`, "bad \xe4 end": "bad \xe4 end",

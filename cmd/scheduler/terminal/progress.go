@@ -34,7 +34,7 @@ type Progress struct {
 	live     bool // stderr is a terminal
 	running  []*row
 	failed   map[string]int // by for_each step: its items that failed and were survived
-	drawn    int            // lines that the last drawing took
+	drawn    int            // lines of the last drawing
 	isPaused bool           // text is streaming to the same terminal
 	held     []string       // lines that wait until it has ended
 	frame    int

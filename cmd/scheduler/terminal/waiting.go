@@ -34,7 +34,7 @@ func WaitingText(w journal.WaitingFor, language Language) string {
 	return b.String() + reasonLines(w, language)
 }
 
-// reasonLines say why a step has to wait, a line for each.
+// reasonLines list the reasons why a step waits, a line for each.
 func reasonLines(w journal.WaitingFor, language Language) string {
 	var b strings.Builder
 	for _, reason := range w.Reasons {

@@ -14,8 +14,8 @@ import (
 const minKey = 8
 
 // keys returns the texts that are masked in every run: the keys that the program signs in with at model providers and
-// MCP servers, and the secrets of the settings, which a run may hear although its flow does not read them. A word such as
-// "ollama", the key of servers that want none, is not one: it is in texts by chance.
+// MCP servers, and the secrets of the settings, which a run may receive although its flow does not read them. A
+// word such as "ollama", the key of servers that want none, is not one: it is in texts by chance.
 func (rt *Runtime) keys() (all []string) {
 	for i := range rt.settings.LLM.Providers {
 		p, err := rt.settings.LLM.Providers[i].Open()

@@ -23,7 +23,7 @@ type models struct {
 	rt *Runtime
 	// usual names the default providers, used by flows and steps that name none; empty if none is configured.
 	usual []string
-	// only: the usual ones answer whatever flows and steps name.
+	// only means that the usual ones answer regardless of names in flows and steps.
 	only bool
 	// run records or plays; nil does neither.
 	run *replay.Run

@@ -56,7 +56,7 @@ type Runtime struct {
 type catalog struct {
 	host *host.Host
 	mcp  *mcp.Host
-	// registry and viewing are nil until they are needed; viewing is for flows that are only looked at.
+	// registry and viewing are nil until they are needed; viewing is for flows that are only displayed.
 	registry, viewing *calls.Registry
 }
 

@@ -347,7 +347,7 @@ func (f *forms) openEnd(text string) int {
 	return base + open
 }
 
-// maxReach bounds how much of the end of a text is looked at for the beginning of a secret.
+// maxReach limits the part of the end of a text that is searched for the beginning of a secret.
 const maxReach = 256 << 10
 
 // reach returns how long the beginning of a secret may be that is written in three levels of

@@ -132,8 +132,7 @@ func (s *Set) Forms() []string {
 	return s.known.Load().list
 }
 
-// MaskText returns the text with [Mask] in the place of every secret, in whatever escapes: as JSON in
-// HTML, for example.
+// MaskText returns the text with [Mask] in place of every secret, in any escapes: for example as JSON in HTML.
 func (s *Set) MaskText(text string) string {
 	if s.IsEmpty() {
 		return text

@@ -14,7 +14,7 @@ import (
 
 type contextKey struct{}
 
-// NewContext returns a context that carries the secrets of a run, for whatever works for it: providers,
+// NewContext returns a context that carries the secrets of a run, for all code that works for it: providers,
 // calls, hosts of plugins.
 func NewContext(ctx context.Context, s *Set) context.Context {
 	return context.WithValue(ctx, contextKey{}, s)

@@ -78,7 +78,7 @@ func eachRune(s, format string) string {
 	return b.String()
 }
 
-// The key is masked in any escapes, up to three of them one around the other, in whatever pieces it comes.
+// The key is masked in any escapes, up to three of them one around the other, in any pieces.
 func TestEscapes(t *testing.T) {
 	names := []string{`\u`, `\x`, "&#", "&#x", "%", "JSON", "HTML", "URL", "slashes"}
 	rapid.Check(t, func(t *rapid.T) {

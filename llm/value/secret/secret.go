@@ -94,8 +94,7 @@ func unescapeAll(secret string) string {
 	return secret
 }
 
-// newReplacer returns a replacer that puts [Mask] in the place of the forms, which it sorts:
-// the longest first.
+// newReplacer returns a replacer that puts [Mask] in place of the forms, which it sorts: the longest first.
 func newReplacer(forms []string) *strings.Replacer {
 	// The replacer takes the first that fits.
 	slices.SortStableFunc(forms, func(a, b string) int { return len(b) - len(a) })

@@ -83,7 +83,7 @@ func TestErrorf(t *testing.T) {
 	}
 }
 
-// Errors of the network are said as a whole, whatever wraps them.
+// Errors of the network are translated as a whole, even if wrapped.
 func TestNetworkErrors(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	unknown := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "nope.invalid", Server: "10.0.0.1:53", IsNotFound: true}}

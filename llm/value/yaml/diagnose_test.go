@@ -117,7 +117,7 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// The place of a fault is in the text, whatever the text is.
+// The place of a fault is in the text, for any text.
 func TestDiagnoseAnything(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"a: ", "- ", "\n", "  ", "{", "}", "[", "]", ",", "\"", "'", "x", "é", ": ", "|", "\\", "#", "@", "*", "\t", "\r\n", "b:"})
 	rapid.Check(t, func(t *rapid.T) {

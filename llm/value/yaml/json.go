@@ -53,8 +53,8 @@ func readJSON(src []byte) (*Node, error) {
 	return (&jsonReader{src: src, line: 1, col: 1}).readNode(&root), err
 }
 
-// jsonReader turns elements, which come in the order of the text, into nodes. It looks at each
-// byte once, so that a text of one long line takes no longer than one of many.
+// jsonReader turns elements, which come in the order of the text, into nodes. It reads each byte once, so that a
+// text of one long line takes no longer than one of many.
 type jsonReader struct {
 	src       []byte
 	at        int // the bytes before it are counted

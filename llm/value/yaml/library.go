@@ -26,8 +26,8 @@ type libraryFault struct {
 //go:embed library_faults.txt
 var libraryText string
 
-// libraryFaults returns the faults of libraryText. Most texts are diagnosed before these are
-// looked at (see diagnoseSyntax).
+// libraryFaults returns the faults of libraryText. Most texts are diagnosed before these are used (see
+// diagnoseSyntax).
 var libraryFaults = sync.OnceValue(func() (faults []libraryFault) {
 	for group := range strings.SplitSeq(strings.TrimSpace(libraryText), "\n\n") {
 		var f libraryFault

@@ -29,7 +29,7 @@ func TestLibraryFaults(t *testing.T) {
 	}
 }
 
-// No words of the library are left, whatever is wrong.
+// No words of the library are left, for any fault.
 func TestFaultsInPlainWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"a:\n\t- x":           "2:1: 缩进中有制表符 (请用空格缩进)",

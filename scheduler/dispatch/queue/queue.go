@@ -29,8 +29,8 @@ type Options struct {
 	Default string
 }
 
-// Watch looks at the runs that wait, and at the processes of a store. [New] makes one for the life of a process; it is safe for
-// concurrent use.
+// Watch reads the runs that wait, and at the processes of a store. [New] makes one for the life of a process; it
+// is safe for concurrent use.
 type Watch struct {
 	options Options
 

@@ -12,7 +12,7 @@ type answerCount struct {
 	tokens llm.Counter
 	// every is how long a piece is, in bytes.
 	every int
-	// each hears the count after every piece; its error ends the counting.
+	// each is called with the count after every piece; its error ends the counting.
 	each    func(count int) error
 	pending []byte
 	count   int

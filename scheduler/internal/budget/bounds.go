@@ -23,8 +23,7 @@ func NewBounds(maxSteps, maxBytes int64) *Bounds {
 // Restore counts steps that earlier processes have begun.
 func (b *Bounds) Restore(steps int) { b.steps.Add(int64(steps)) }
 
-// boundError is an error that the whole run ends with, whatever a step does about its own
-// errors.
+// boundError is an error that the whole run ends with, even if a step handles its own errors.
 type boundError struct{ err error }
 
 func (e *boundError) Error() string { return e.err.Error() }

@@ -382,8 +382,8 @@ func TestCloseFails(t *testing.T) {
 	}
 }
 
-// TestLog holds, whatever several steps do at once: the store has all events in order up to its first error, the
-// reader a prefix of the store's, at no time more; waiting callbacks run in order, once their events are saved.
+// TestLog holds, for any concurrent steps: the store has all events in order up to its first error, the reader a
+// prefix of the store's, at no time more; waiting callbacks run in order, once their events are saved.
 func TestLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &store{failAt: rapid.IntRange(0, 12).Draw(t, "the write that fails")}

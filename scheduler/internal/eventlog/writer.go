@@ -8,11 +8,11 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// writer is the part of a [Log] that hands events to its store, all that have come up in
-// the meantime at once, and then to the reader, who sees nothing that a crash could undo. Actions that must wait
-// until an event is safe are queued here. The log's lock guards it.
+// writer is the part of a [Log] that hands events to its store, all new ones at once, and then to the reader, who
+// sees nothing that a crash could undo. Actions that must wait until an event is safe are queued here. The log's
+// lock guards it.
 type writer struct {
-	// unsaved have come up since the last write, and writing counts the events being written; backup is the last
+	// unsaved has the events since the last write, and writing counts the events being written; backup is the last
 	// batch, to be used again.
 	unsaved, backup []*journal.Event
 	writing         int

@@ -1,6 +1,6 @@
 // Package guess finds which values of a step's parameters a model has written: such a value may only say that the
-// model did not know it, for example "N/A", and is then no value. It looks at the flow alone: which output of
-// which step a template takes, and which calls ask models.
+// model did not know it, for example "N/A", and is then no value. It only uses the flow: which output of which
+// step a template takes, and which calls ask models.
 package guess
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// Place is a step of a flow, in the flows around it. The engine makes one for each step that it looks at; it is used by one
-// goroutine.
+// Place is a step of a flow, in the flows around it. The engine makes one for each step that it examines; it is
+// used by one goroutine.
 type Place struct {
 	Flow *flow.Flow
 	Step *flow.Step
@@ -67,7 +67,8 @@ func (p *Place) mentions(param *flow.Param) bool { return search{}.mentions(p, p
 // isWritten reports whether a model has written the value that a name of templates has at a pointer.
 func (p *Place) isWritten(name, pointer string) bool { return search{}.isWritten(p, name, pointer) }
 
-// search follows a value to the models that wrote it. It has the outputs that it looked at in vain, and lives for one value.
+// search follows a value to the models that wrote it. It has the outputs that it searched in vain, and lives for
+// one value.
 type search map[output]bool
 
 type output struct {

@@ -54,8 +54,8 @@ func (m *Machine) HasMoreItems(step int) bool {
 	return f != nil && f.next < f.items
 }
 
-// ItemOver notes that an item of a step has come to its end, and reports whether it was
-// the last. Which item follows it, and when, is up to [Machine.NextItem].
+// ItemOver notes that an item of a step has ended, and reports whether it was the last. Which item follows it, and
+// when, is up to [Machine.NextItem].
 func (m *Machine) ItemOver(step int) (last bool) {
 	f := m.fans[step]
 	f.left--

@@ -135,8 +135,7 @@ func newDriver(t *rapid.T, d *dag) *driver {
 	return &driver{dag: d, t: t, m: order.New(d.steps()), over: map[int]bool{}, began: map[int]bool{}}
 }
 
-// Every step begins once, after its needs, and ends as the rule says, in whatever order
-// the others end.
+// Every step begins once, after its needs, and ends as the rule says, in any order of the other ends.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDriver(t, drawDAG(t))

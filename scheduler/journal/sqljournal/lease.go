@@ -10,8 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
-// keepLeases renews the leases of this process until it ends, and looks whether a run is to be
-// cancelled.
+// keepLeases renews the leases of this process until it ends, and checks whether a run should be cancelled.
 func (j *Journal) keepLeases() {
 	ticker := time.NewTicker(j.beat)
 	defer ticker.Stop()

@@ -273,7 +273,7 @@ func (d *fileDialect) fileSize(ctx context.Context) (n int64, err error) {
 // notify does nothing: SQLite sends no notices to other processes.
 func (*fileDialect) notify(string) {}
 
-// pollInterval is how often a run of a file that is followed is looked at.
+// pollInterval is how often a run of a file that is followed is read.
 const pollInterval = 100 * time.Millisecond
 
 func (*fileDialect) subscribe(string) subscription { return polling{time.NewTicker(pollInterval)} }

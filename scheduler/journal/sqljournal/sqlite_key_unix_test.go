@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/sqljournal"
 )
 
-// A pipe in the place of the key is refused, not waited for.
+// A pipe in place of the key is refused, not waited for.
 func TestKeyIsAPipe(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, sqljournal.KeyName), 0o600); err != nil {

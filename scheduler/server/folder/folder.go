@@ -1,5 +1,6 @@
 // Package folder takes the paths of a server's folders out of texts for its clients: for example, a problem in
-// /srv/app/flows/shop/order.yaml is shown as one in shop/order.yaml. Clients name flows, and how the machine is laid out is not theirs to know.
+// /srv/app/flows/shop/order.yaml is shown as one in shop/order.yaml. Clients name flows and should not learn the
+// layout of the machine.
 package folder
 
 import (

@@ -208,7 +208,8 @@ func (in *request) requestKey(by Caller, did deed) []byte {
 	return hashOf(by.Key, in.model, in.user, joinTalk(talk), in.session, string(did))
 }
 
-// sameKey returns the key that finds the run of the same request, whatever the form of its answer, while the flow has a hash.
+// sameKey returns the key that finds the run of the same request, with any form of its answer, while the flow has
+// a hash.
 func (in *request) sameKey(by Caller, flow string) []byte {
 	rest := in.doc.Map().Clone()
 	rest.Delete("stream")

@@ -209,8 +209,8 @@ func (t *turn) saidBefore(ctx context.Context, info *journal.RunInfo) (text stri
 	return text, speech.Heard(), nil
 }
 
-// askFirstField asks for the field that the next message of the user answers. known has the run's questions in the
-// order in which they came up, in case it has been answered elsewhere since.
+// askFirstField asks for the field that the next message of the user answers. known has the run's questions in
+// order, in case it has been answered elsewhere since.
 func (t *turn) askFirstField(ctx context.Context, known []journal.WaitingFor) error {
 	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, t.out.run)
 	if err != nil {

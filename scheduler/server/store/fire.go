@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// FireState is how far a [Fire] has come.
+// FireState is the progress of a [Fire].
 type FireState string
 
 // The states of a fire. Queued and starting ones are still to be carried out.
@@ -122,7 +122,7 @@ func (s *Store) ClaimFire(ctx context.Context, f *Fire, since time.Time) (claime
 	return claimed, err
 }
 
-// SetFire stores how far a fire has come.
+// SetFire stores the progress of a fire.
 func (s *Store) SetFire(ctx context.Context, f *Fire, state FireState, reason string) error {
 	return s.write(ctx, func(c database.Conn) error {
 		return exec(c, "UPDATE serve_fire SET state = $1, reason = $2, touched = $3 WHERE schedule = $4 AND key = $5",

@@ -98,7 +98,7 @@ func (s *Store) NotifiedUntil(ctx context.Context) (until time.Time, err error) 
 	return until, err
 }
 
-// SetNotifiedUntil stores the time until which runs were looked at.
+// SetNotifiedUntil stores the time until which runs were scanned.
 func (s *Store) SetNotifiedUntil(ctx context.Context, until time.Time) error {
 	return s.write(ctx, func(c database.Conn) error {
 		return exec(c, "UPDATE serve_notified SET until = $1 WHERE id = 1 AND until < $2", until.UnixMilli(), until.UnixMilli())

@@ -238,7 +238,7 @@ func testRequests(t *bench) {
 		}
 	}
 	release(open[1], "two", "second")
-	// The first one gives up; the second is at it, and a third gets the same run.
+	// The first one gives up; the second is working, and a third gets the same run.
 	release(open[0], "one", "first")
 	release(open[0], "one", "first")
 	begin(open[0], "third", "one", 0)
@@ -274,7 +274,7 @@ func testRequests(t *bench) {
 	}
 }
 
-// Runs that are added to one conversation at the same moment are all kept, whatever the order of their keys.
+// Runs that are added to one conversation at the same moment are all kept, in any order of their keys.
 func TestConversationsAtOnce(t *testing.T) { onEach(t, testConversationsAtOnce) }
 
 func testConversationsAtOnce(t *bench) {

@@ -20,8 +20,7 @@ const (
 	tickInterval = time.Second
 	// reloadInterval is how soon changes of flow files are noticed.
 	reloadInterval = 10 * time.Second
-	// claimTime is how long a process has to begin the run of a fire before another one
-	// takes the fire up.
+	// claimTime is how long a process has to begin the run of a fire before another one takes it over.
 	claimTime = 10 * time.Second
 	// goneTime is how long a fire whose schedule this process does not have is left to others
 	// on the same store, whose files may be newer, or to better files here.

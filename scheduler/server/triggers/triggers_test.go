@@ -48,8 +48,8 @@ func TestClockChanges(t *testing.T) {
 	}
 }
 
-// Two servers look at the same time at once, again and again: on one state directory, and on
-// two machines with one database.
+// Two servers check the same time at once, again and again: on one state directory, and on two machines with one
+// database.
 func TestTwoServersFireOnce(t *testing.T) {
 	t.Run("directory", func(t *testing.T) {
 		p := newProject(t, everyMinute, "2026-11-23T07:00:30Z")

@@ -200,7 +200,7 @@ func (p *project) serve() *server {
 	})}
 }
 
-// tick lets the schedules look at the time.
+// tick makes the schedules check the time.
 func (s *server) tick() {
 	s.t.Helper()
 	if err := s.Tick(s.t.Context()); err != nil {

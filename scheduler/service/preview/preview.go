@@ -203,8 +203,8 @@ func (r *renderer) run(ctx context.Context) (*journal.RunState, error) {
 	return record, nil
 }
 
-// shownFlow returns a copy of the flow that comes to the target whatever its condition says, works in no memory and takes inputs that
-// do not fit.
+// shownFlow returns a copy of the flow that reaches the target regardless of conditions, works in no memory and
+// takes inputs that do not fit.
 func (r *renderer) shownFlow() *flow.Flow {
 	f := *r.flow
 	f.Inputs, f.User, f.Session, f.MaxTokens = schema.MustFor[*value.Map](), nil, nil, 0
@@ -333,7 +333,7 @@ func (r *renderer) recordGiven(ctx context.Context, j journal.Journal, id string
 	return cmp.Or(err, log.Close())
 }
 
-// endedEvents returns the events of a step that does not run: how it ended before, or a placeholder for its output.
+// endedEvents returns the events of a step that does not run: its earlier end, or a placeholder for its output.
 func (r *renderer) endedEvents(step *flow.Step) []*journal.Event {
 	was, isKnown := r.options.Values.Steps[step.ID]
 	if isKnown && was.Call != "" && was.Call != step.Call {
@@ -359,7 +359,7 @@ func (r *renderer) endedEvents(step *flow.Step) []*journal.Event {
 // explain returns the origins of the pieces of the prompt.
 func (r *renderer) explain(ctx context.Context, record *journal.RunState) (*Result, error) {
 	for i, step := range r.flow.Steps {
-		isWhole := step.Call == flow.CallFlow || step.ForEach != nil // the parts inside it are not on record
+		isWhole := step.Call == flow.CallFlow || step.ForEach != nil // the parts inside it are not recorded
 		if got := record.Step(step.ID); got != nil && r.given[i] && (isWhole || slices.Contains(r.unknown, step.ID)) {
 			got.IsGiven = true
 		}

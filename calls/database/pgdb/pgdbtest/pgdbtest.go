@@ -74,7 +74,7 @@ func newSchema(t testing.TB, base string) string {
 	return u.String()
 }
 
-// Exec runs a statement in a database, behind the back of whatever is tested.
+// Exec runs a statement in a database, without the code under test.
 func Exec(t testing.TB, url, statement string, args ...any) {
 	t.Helper()
 	execute(t, url, statement, args...)

@@ -26,8 +26,7 @@ func refuseAttribute(o pyvalue.Val, name string) pyvalue.Val {
 	})
 }
 
-// IsInternal reports whether Python keeps the insides of an object under such a
-// name: __class__ and the like.
+// IsInternal reports whether Python keeps the insides of an object under such a name: for example __class__.
 func IsInternal(name string) bool {
 	return len(name) > 4 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
 }

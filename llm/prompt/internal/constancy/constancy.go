@@ -113,7 +113,7 @@ func (a *abstraction) scopeOf(i int) eval.Scope {
 // nameOf returns the name of an unknown.
 func nameOf(n int) string { return fmt.Sprintf("unknown%d", n) }
 
-// abstract returns the expression with names in the place of its unknowns.
+// abstract returns the expression with names in place of its unknowns.
 func (a *abstraction) abstract(n ast.Node) ast.Node {
 	if n == nil {
 		return nil

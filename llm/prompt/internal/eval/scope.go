@@ -67,7 +67,7 @@ var (
 	_ SeedScope    = maskedScope{}
 )
 
-// Lookup returns the value of the name with stars in the place of secrets.
+// Lookup returns the value of the name with stars in place of secrets.
 func (s maskedScope) Lookup(name string) (value.Value, bool, error) {
 	v, ok, err := s.Scope.Lookup(name)
 	return v.MaskedDeep("***"), ok, err

@@ -17,11 +17,10 @@ import (
 // maskText is the result of an expression that fails with a mask.
 const maskText = "***"
 
-// traceMasked makes the evaluator trace, with masks in the place of the secrets of the scope.
+// traceMasked makes the evaluator trace, with masks in place of the secrets of the scope.
 func (m *evaluator) traceMasked(scope Scope) { m.Trace, m.Masked = true, holdsSecrets(scope) }
 
-// isOfMask reports whether an expression may have failed only because a mask is in the place of
-// the secret that it mentions.
+// isOfMask reports whether an expression may have failed only because a mask replaces the secret that it mentions.
 func (m *evaluator) isOfMask(v pyvalue.Val, err error) bool {
 	if !m.Masked || err == nil && v.CheckRead() == nil {
 		return false

@@ -141,7 +141,7 @@ var otherDigits = &unicode.RangeTable{
 	LatinOffset: 2,
 }
 
-// IsDigit is Python's str.isdigit, which counts superscripts and the like.
+// IsDigit is Python's str.isdigit, which counts superscripts too.
 func IsDigit(r rune) bool { return unicode.In(r, unicode.Nd, otherDigits) }
 
 // DigitValue returns the value of a decimal digit of any script. The digits of a script

@@ -140,8 +140,8 @@ func (x *Execution) RunBody(b Body) error {
 	return err
 }
 
-// rootTag finds the execution in the context and passes it on as the writer, so
-// that no other tag has to look for it.
+// rootTag finds the execution in the context and passes it on as the writer, so that no other tag needs to search
+// for it.
 type rootTag struct{ body *pongo2.NodeWrapper }
 
 func parseRoot(doc *pongo2.Parser, _ *pongo2.Token, _ *pongo2.Parser) (pongo2.INodeTag, *pongo2.Error) {

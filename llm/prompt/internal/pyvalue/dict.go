@@ -101,8 +101,8 @@ func DictGet(v, key Val) (Val, bool, error) {
 	return None, false, nil
 }
 
-// HashKey returns a text that two values share exactly when Python would take them
-// for the same dict key: 1, 1.0 and True are one.
+// HashKey returns a text that two values share exactly when Python would treat them as the same dict key: 1, 1.0
+// and True are one.
 func HashKey(v Val) (string, error) { return hashNested(v, 0) }
 
 func hashNested(v Val, depth int) (string, error) {

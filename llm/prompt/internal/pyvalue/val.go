@@ -85,8 +85,8 @@ type (
 	Tuple []Val
 	// PyList is a list with elements that are not JSON.
 	PyList struct{ Items []Val }
-	// Markup is the text that escape made, or safe. It can be printed, compared and joined with
-	// ~ and +; Python's other methods would escape whatever they meet, and are refused.
+	// Markup is the text that escape made, or safe. It can be printed, compared and joined with ~ and +; Python's
+	// other methods would escape their arguments, and are refused.
 	Markup    string
 	nonFinite float64 // nan and the infinities, which JSON cannot hold
 	// RangeOf is the value of range().
@@ -96,8 +96,7 @@ type (
 		Of   Val
 		Kind byte // k, v or i
 	}
-	// Generator is the result of map, select and the like: computed when it is walked,
-	// which it can be once.
+	// Generator is the result of filters such as map and select: computed on iteration, which is possible once.
 	Generator struct {
 		Name string
 		Run  func() ([]Val, error)

@@ -14,7 +14,7 @@ func (b Blobs) decoder(clear bool) *Decoder {
 	return &Decoder{WithMedia: clear, Get: b.Get}
 }
 
-// Whatever is stored comes back, and storing it twice gives the same text.
+// Every stored value comes back, and storing it twice gives the same text.
 func FuzzEncode(f *testing.F) {
 	image := "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("image", 50)))
 	for _, seed := range []string{

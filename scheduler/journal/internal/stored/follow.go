@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// pollInterval is how often a run that is followed is looked at.
+// pollInterval is how often a run that is followed is read.
 const pollInterval = 100 * time.Millisecond
 
 // Follow is [journal.EventReader] Follow for stores without notice of new events: it

@@ -27,8 +27,8 @@ type Vault struct {
 	aead cipher.AEAD // guarded by mu; nil until it is needed
 }
 
-// Seal encrypts. Its callers write to the database, so that no two of them make
-// the key at the same time, whatever process they are in.
+// Seal encrypts. Its callers write to the database, so that no two of them make the key at the same time, even in
+// different processes.
 func (v *Vault) Seal(data []byte) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
