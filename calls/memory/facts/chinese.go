@@ -11,7 +11,7 @@ func (e *extractor) readChinese(c *clause) {
 	text := e.source.lower[c.body.Start:c.body.End]
 	c.tail = c.body
 	c.aux.ended = c.table.find("nolonger", text) != nil
-	c.aux.past = c.table.find("past", text) != nil
+	c.aux.past = c.table.find("pasttense", text) != nil
 	c.aux.copula = true
 	switch {
 	case e.takeChineseRelation(c, text):

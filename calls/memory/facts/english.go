@@ -57,7 +57,7 @@ func (e *extractor) readSubject(c *clause) {
 	case e.subject != "":
 		c.subject = e.subject
 	case e.isUtterance:
-		c.subject = e.speaker
+		c.subject, c.elided = e.speaker, true
 	}
 }
 
@@ -106,6 +106,9 @@ func (t *table) nameLength(raw, lower string) int {
 		return end
 	}
 	next, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
+	if t.sets["plural"][next] { // friends like you
+		return 0
+	}
 	if t.sets["aux"][next] || t.sets["adverb"][next] || len(t.byWord[next]) > 0 {
 		return end
 	}
@@ -202,6 +205,9 @@ func (e *extractor) readAmount(c *clause) {
 		subject = e.speaker
 	}
 	at := Span{c.body.Start + m[0], c.body.Start + m[1]}
+	if first, _ := utf8.DecodeRuneInString(e.source.raw[at.Start:]); unicode.IsLower(first) && strings.ContainsAny(e.source.raw[at.Start:at.End], "0123456789") && !unicode.Is(unicode.Han, first) {
+		at.Start += strings.IndexAny(e.source.raw[at.Start:at.End], "0123456789") // not "for 4", but BA 482
+	}
 	stems := stemsOf(e.source.lower[e.sentence.Start:at.Start] + " " + e.source.lower[at.End:e.sentence.End])
 	if len(stems) > maxTopic {
 		stems = stemsOf(text[:m[0]] + " " + text[m[1]:])

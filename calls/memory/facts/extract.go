@@ -77,6 +77,7 @@ type clause struct {
 	body    Span // without interjections and times at the beginning
 	tail    Span // the predicate: without subject and auxiliaries
 	subject string
+	elided  bool // the clause has no subject
 	table   *table
 	aux     auxiliaries
 }
@@ -157,7 +158,8 @@ func (e *extractor) readFix(of Span, t *table) {
 		}
 		v, _ := groupOf(p, m, "v")
 		o, hasOld := groupOf(p, m, "o")
-		if !hasOld || v.Start >= v.End {
+		isBad := t.find("badvalue", text[v.Start:v.End]) != nil || t.find("badvalue", text[o.Start:max(o.Start, o.End)]) != nil
+		if !hasOld || isBad || v.Start >= v.End {
 			continue
 		}
 		c := &clause{span: of, table: t}
@@ -218,7 +220,7 @@ func (e *extractor) setTimes(f *Fact, c *clause) {
 		return
 	}
 	p := periods[0]
-	isNear := p.Precision <= date.Relative && p.End.After(e.text.Time) // today, this morning
+	isNear := p.Precision <= date.Relative && p.End.After(e.text.Time.AddDate(0, 0, -1).Add(time.Hour)) && p.Start.YearDay() == e.text.Time.YearDay() // today, this morning
 	if p.Start.After(e.text.Time) || isNear {
 		return
 	}
@@ -250,6 +252,7 @@ func (e *extractor) applyRules(c *clause, isNamed bool) (found bool) {
 	for _, n := range c.table.candidates(e.source.lower[c.body.Start:c.body.End]) {
 		r := c.table.rules[n]
 		isOther := r.copula && !c.aux.copula || r.negated != (c.aux.negated && !c.aux.ended) || !r.wholeClause && c.subject == ""
+		isOther = isOther || c.elided && !r.wholeClause && r.kind == State && c.table.explicit[r.attribute]
 		if seen[r.attribute] || isOther || isNamed && r.wholeClause {
 			continue
 		}
@@ -309,6 +312,10 @@ func (e *extractor) applyRule(c *clause, r *rule, of Span) bool {
 	}
 	value = e.cutValue(value, c.table)
 	if !e.isWanted(value, r.checks) {
+		return false
+	}
+	isBad := r.kind == State && c.table.find("badvalue", e.source.lower[value.Start:value.End]) != nil
+	if isBad && (c.table.explicit[r.attribute] || r.attribute == Noun) {
 		return false
 	}
 	f := &Fact{Subject: c.subject, Attribute: r.attribute, Kind: r.kind}

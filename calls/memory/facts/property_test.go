@@ -1,7 +1,9 @@
 package facts
 
 import (
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +105,33 @@ func TestLongTexts(t *testing.T) {
 		case <-done:
 		case <-time.After(time.Minute):
 			t.Fatalf("a long text of %q is not read within a minute", part)
+		}
+	}
+}
+
+// Texts that are put together of words of the tables and of marks keep the rules of facts, and questions of them
+// are read without a fault.
+func TestRandomTexts(t *testing.T) {
+	parts := []string{" ", " ", " ", ", ", ". ", "? ", "I ", "my ", "not ", "now ", "'s ", "’s ", "is ", "to ", "from ", "42", "9:45", "Anna ", "Rome ", "我", "我姐", "的", "是", "在", "，", "了", "不", "from 2021 to 2024 ", "last month ", "上个月", "\xff", "İ", "𝟡", "(", "\"", "sorry, "}
+	for _, table := range []*table{english(), chinese()} {
+		for word := range table.byWord {
+			parts = append(parts, word)
+		}
+	}
+	slices.Sort(parts)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 600 {
+		var b strings.Builder
+		for range 1 + random.IntN(24) {
+			b.WriteString(parts[random.IntN(len(parts))])
+			if random.IntN(2) == 0 {
+				b.WriteByte(' ')
+			}
+		}
+		text := Text{Content: b.String(), Role: []string{"user", "", "assistant"}[random.IntN(3)], Speaker: []string{"", "Anna"}[random.IntN(2)], Time: may}
+		checkReading(t, &text)
+		if q, ok := ReadQuestion(text.Content+"?", may); ok {
+			q.Answer(Extract(&text).Facts, nil, may)
 		}
 	}
 }

@@ -140,8 +140,13 @@ func readEnglishQuestion(text string, now time.Time) (*Question, bool) {
 			topic = append(topic, w)
 		}
 	}
-	q.Topic = dropVerbs(topic, t)
-	if len(topic) == 0 || len(topic) > 4 {
+	drop := "nverb"
+	if counts || q.YesNo {
+		drop = "qverb"
+	}
+	q.Topic = dropVerbs(topic, t.sets[drop])
+	isOther := slices.Contains(words, "old") || slices.Contains(words, "why")
+	if isOther || len(topic) == 0 || len(topic) > 4 {
 		return nil, false
 	}
 	if relation != "" {
@@ -154,8 +159,8 @@ func readEnglishQuestion(text string, now time.Time) (*Question, bool) {
 }
 
 // dropVerbs drops verbs that say little, such as play and use, if other words are left.
-func dropVerbs(topic []string, t *table) []string {
-	rest := slices.DeleteFunc(slices.Clone(topic), func(w string) bool { return t.sets["qverb"][w] })
+func dropVerbs(topic []string, verbs map[string]bool) []string {
+	rest := slices.DeleteFunc(slices.Clone(topic), func(w string) bool { return verbs[w] })
 	if len(rest) == 0 {
 		return topic
 	}
@@ -258,7 +263,8 @@ func (q *Question) matchAsk(words []string, t *table) bool {
 				others++
 			}
 		}
-		if others <= 1 {
+		isOther := slices.ContainsFunc(words, func(w string) bool { return t.sets["otherwise"][w] && !slices.Contains(bag, w) })
+		if others <= min(1, len(bag)-1) && !isOther {
 			best, bestSize = a.attribute, len(bag)
 			left = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(bag, w) || t.sets["wh"][w] })
 		}

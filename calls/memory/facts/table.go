@@ -19,7 +19,7 @@ var tables embed.FS
 //	set NAME WORDS              words that {NAME} stands for in patterns; {a,b} is a set without a name
 //	same WORD WORDS             words that count as one in topics and questions
 //	cut|strip|drop|... PATTERN  how a text is read; the patterns of one name are alternatives
-//	attribute NAME one|many     the attribute of the lines that follow
+//	attribute NAME one|many     the attribute of the lines that follow; explicit behind it means that its states need a subject
 //	state|change|... PATTERN    a clause that states it; the first set has the words without which it is not tried.
 //	                            state= follows a form of to be, and state! a negation
 //	ask PATTERN                 a question for it
@@ -35,6 +35,7 @@ type table struct {
 	synonyms map[string]string
 	patterns map[string]*regexp.Regexp
 	many     map[string]bool
+	explicit map[string]bool   // attributes whose states need a subject: "love the quote" says nothing of the speaker
 	nouns    map[string]string // as the file has them, to their attribute
 	topics   func() map[string]string
 	valid    map[string][]string // the checks of the values that nouns of an attribute may have
@@ -93,7 +94,7 @@ var ruleKinds = []string{"state", "change", "end", "past", "correction"}
 func readTable(text string, spaced bool) (*table, error) {
 	t := &table{
 		sets: map[string]map[string]bool{}, lists: map[string][]string{}, synonyms: map[string]string{}, patterns: map[string]*regexp.Regexp{},
-		many: map[string]bool{}, nouns: map[string]string{}, valid: map[string][]string{}, byWord: map[string][]int{}, spaced: spaced,
+		many: map[string]bool{}, explicit: map[string]bool{}, nouns: map[string]string{}, valid: map[string][]string{}, byWord: map[string][]int{}, spaced: spaced,
 	}
 	t.topics = sync.OnceValue(func() map[string]string {
 		m := map[string]string{}
@@ -120,7 +121,8 @@ func readTable(text string, spaced bool) (*table, error) {
 		case key == "attribute":
 			name, number, _ := strings.Cut(rest, " ")
 			attribute = name
-			t.many[name] = number == "many"
+			t.many[name] = strings.HasPrefix(number, "many")
+			t.explicit[name] = strings.HasSuffix(number, "explicit")
 		case key == "valid":
 			t.valid[attribute] = strings.Fields(rest)
 		case key == "fix":
@@ -135,6 +137,8 @@ func readTable(text string, spaced bool) (*table, error) {
 			for w := range strings.SplitSeq(rest, ",") {
 				t.nouns[strings.TrimSpace(w)] = attribute
 			}
+		case slices.Contains(ruleKinds, kind) && attribute == "":
+			return nil, fmt.Errorf("line %d: a rule without an attribute", n+1)
 		case slices.Contains(ruleKinds, kind):
 			if err := t.addRule(attribute, key, rest); err != nil {
 				return nil, fmt.Errorf("line %d: %w", n+1, err)
