@@ -70,6 +70,7 @@ func Explain(ctx context.Context, f *flow.Flow, record *journal.RunState, step s
 		if e.Total == 0 {
 			e.Total, e.CountedBy = e.Tokens+len(e.Messages)*llm.MessageOverhead, ByEstimate
 		}
+		e.Unrecorded = x.unrecorded
 		if i == 0 || e.Shared > len(all[i-1].Messages) {
 			e.Shared = 0
 		}

@@ -32,6 +32,8 @@ type explainer struct {
 	recorded map[recordKey]*filledSpans
 	known    map[explained]explanation
 	placer   placer
+	// unrecorded is set once a rendered text was met of which nothing is recorded.
+	unrecorded bool
 	// inside caches the step that siteInside makes for a call or flow that a tool ran, agents the step of its agent.
 	inside map[*journal.StepState]*flow.Step
 	agents map[*flow.Step]*flow.Step

@@ -29,6 +29,9 @@ type Explanation struct {
 	// Edited are the files among those of the sources that the flow had in another version when a step of this way ran, and has under
 	// the same name now: places in them are those of the version that the step ran with.
 	Edited []string `json:"edited,omitempty"`
+	// Unrecorded is set if the run has not recorded where a text came from that a template rendered: a run of an earlier version, or a
+	// flow that was edited since. The text then has one source, all that the template names.
+	Unrecorded bool `json:"unrecorded,omitempty"`
 	// Providers are those that the step asked if there were several, in the order of their first
 	// requests, with what each cost and why it failed.
 	Providers []journal.ModelShare `json:"providers,omitempty"`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/span"
 )
 
 // hiddenImage is what a journal shows in a text instead of an image: see
@@ -82,6 +83,21 @@ func (l layout) shownAt(offset int) int {
 		shift = h.shown.End - h.whole.End
 	}
 	return offset + shift
+}
+
+// shownSpans returns the spans of a whole text as those of the text as it is shown.
+func (l layout) shownSpans(spans []span.Span, text string) []span.Span {
+	if len(l.hidden) == 0 || len(spans) == 0 || spans[len(spans)-1].End != l.wholeLen(text) {
+		return spans
+	}
+	shown := make([]span.Span, 0, len(spans))
+	for _, s := range spans {
+		s.Start, s.End = l.shownAt(s.Start), l.shownAt(s.End)
+		if s.Start < s.End {
+			shown = append(shown, s)
+		}
+	}
+	return shown
 }
 
 // shownOrigins returns the origins of a piece that begins at a byte of the whole text: those of

@@ -316,6 +316,7 @@ func (x *explainer) explainRendered(at site, root, p *flow.Param, pointer, rest,
 	}
 	t := x.traceOf(at, root, p, pointer)
 	if t == nil {
+		x.unrecorded = x.unrecorded || text != "" // an empty text has no spans
 		return singlePiece(text, x.unknownSource(at, p, place, hops))
 	}
 	v := t.valueAt(rest)
@@ -329,6 +330,9 @@ func (x *explainer) explainRendered(at site, root, p *flow.Param, pointer, rest,
 		return x.placer.mergePieces(text, x.explainMembers(at, t, rest, place, hops), place)
 	}
 	below := rest[len(m.Pointer):]
+	if v.Kind() == value.String && below == "" {
+		m.Spans = layoutOf(text).shownSpans(m.Spans, text)
+	}
 	if v.Kind() == value.String && below == "" && !t.isOfTemplate(m.Spans, text) {
 		return singlePiece(text, x.unknownSource(at, p, place, hops))
 	}
@@ -392,7 +396,13 @@ func (x *explainer) explainSpan(at site, t *trace, s span.Span, below, stretch s
 	case span.Reference:
 		from := s.Sources[0]
 		path := append([]string{from.Name}, flow.PointerTokens(from.Pointer+below)...)
-		return x.hopInto(at, x.explainReference(at, path, from.Start, stretch, place, hops), path)
+		start := from.Start
+		if start > 0 { // an image before it may be hidden
+			source, _ := x.valueOf(at, path)
+			text, _ := source.Str()
+			start = layoutOf(text).shownAt(start)
+		}
+		return x.hopInto(at, x.explainReference(at, path, start, stretch, place, hops), path)
 	case span.Computed:
 		place.Kind = SourceComputed
 		if t.source != "" && s.TemplateEnd <= len(t.source) {

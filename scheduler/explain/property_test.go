@@ -329,6 +329,9 @@ func explainAll(t *testing.T, r *schedulertest.Result) (names []string, all map[
 				continue // it has none
 			}
 			for n, e := range prompts {
+				if e.Unrecorded {
+					t.Errorf("%s: the run has not recorded all spans", run.ID)
+				}
 				for i, m := range e.Messages {
 					var a attributed
 					for _, p := range m.Pieces {

@@ -93,6 +93,9 @@ func (t *Terminal) printExplanation(e *explain.Explanation) error {
 	for _, file := range e.Edited {
 		fmt.Fprintf(&b, "\n%s\n", colours.quote(t.Language.Say("%s was edited during the run: for what ran before, its lines are those of the file as it was.", file)))
 	}
+	if e.Unrecorded {
+		fmt.Fprintf(&b, "\n%s\n", t.Language.Say("The run has not recorded where some of these texts come from: they are given with all that their templates name."))
+	}
 	if e.Cache != nil {
 		b.WriteString(colours.quote(t.cacheReport(e.Cache)))
 	}

@@ -1264,6 +1264,7 @@ export interface components {
             tokens: number;
             /** Format: int64 */
             total: number;
+            unrecorded?: boolean;
         };
         Fault: {
             /** Format: int64 */
