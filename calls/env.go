@@ -84,7 +84,7 @@ type System struct {
 	// Rand is seeded by the run and the step, so that a run can be replayed. It is
 	// not safe for concurrent use.
 	Rand *rand.Rand
-	// Log is for developers who look for a fault. Secrets do not belong there.
+	// Log is for developers searching for a fault. Secrets do not belong there.
 	Log *slog.Logger
 }
 

@@ -22,7 +22,7 @@ const (
 	Provider Kind = "provider" // a model provider failed
 	Budget   Kind = "budget"   // a limit of tokens or steps is used up
 	Timeout  Kind = "timeout"  // the time allowed is over
-	Canceled Kind = "canceled" // somebody stopped the run
+	Canceled Kind = "canceled" // the run was stopped
 	Internal Kind = "internal" // a fault of the program or of a call, for example a panic
 )
 

@@ -311,7 +311,7 @@ func escapeJSON(t Traced) Traced {
 	end := 0
 	for at, c := range t.Text {
 		size := utf8.RuneLen(c)
-		if c == utf8.RuneError { // or bytes that are no character
+		if c == utf8.RuneError { // or bytes that are not a character
 			_, size = utf8.DecodeRuneInString(t.Text[at:])
 		}
 		character := t.Text[at : at+size]

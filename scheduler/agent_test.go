@@ -37,7 +37,7 @@ type talker struct {
 	asked map[string]int
 }
 
-// count counts a request, and returns how many there were of its kind.
+// count counts a request, and returns the number of such requests.
 func (m *talker) count(key string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -60,7 +60,7 @@ type StepExecutor struct {
 	// call sees: the same seed gives every run the same numbers. With 0 the run's id
 	// is the seed.
 	Seed uint64
-	// MaxParallel bounds how many steps and items of one flow run at once; 0 is 64.
+	// MaxParallel limits the steps and items of one flow that run at once; 0 is 64.
 	MaxParallel int
 	// MaxSteps limits the number of steps that a run begins in all, including items, the steps of its sub-flows and
 	// the parts that steps run inside themselves; 0 is 100,000. A run that needs more fails with an error of kind

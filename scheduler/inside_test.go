@@ -136,7 +136,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestPiecesByHand: names, panics and results that are no JSON.
+// TestPiecesByHand: names, panics and results that are not JSON.
 func TestPiecesByHand(t *testing.T) {
 	work := func(_ context.Context, env *calls.Env) (string, error) { return "at " + env.Path, nil }
 	bad := schedulertest.Do("bad", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {

@@ -36,10 +36,10 @@ type requests struct {
 	use  journal.ModelUse
 }
 
-// modelName names who answers, for the events.
+// modelName names the answering provider and model, for the events.
 type modelName struct{ provider, model string }
 
-// nameOf returns the names of who a request is sent to.
+// nameOf returns the names of the provider and model of a request.
 func nameOf(to *llm.Candidate, req *llm.Request) modelName {
 	return modelName{to.Name, cmp.Or(req.Model, to.Model)}
 }

@@ -352,7 +352,7 @@ func TestDoors(t *testing.T) {
 	}
 }
 
-// Contracts that everybody imports must cost nothing to import.
+// Contracts that all packages import must cost nothing to import.
 func TestRootsImportTheStandardLibraryOnly(t *testing.T) {
 	for _, f := range sources(t) {
 		if !slices.Contains([]string{"llm", "plugins", "llm/value", messagesFolder}, f.dir) {

@@ -42,7 +42,7 @@ func TestFitsOnlyWhatTheLibraryAccepts(t *testing.T) {
 			}
 		}
 	}
-	for range 10 { // rarely none of a hundred draws is waved through
+	for range 10 { // rarely, none of a hundred draws passes the quick check
 		rapid.Check(t, check)
 		if waved > 0 {
 			return

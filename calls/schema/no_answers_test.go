@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 )
 
-// TestIsNoAnswer: questions, greetings and refusals are no values; words that answer something are.
+// TestIsNoAnswer: questions, greetings and refusals are not values; words that answer something are.
 func TestIsNoAnswer(t *testing.T) {
 	for text, want := range map[string]bool{
 		"why?": true, "Why???": true, " Hello! ": true, "skip": true, "SKIP IT.": true, "I don’t know": true, "What": true, "what?": true,

@@ -9,7 +9,7 @@ import (
 
 // The words by which messages of people, and answers of models, are distinguished from values, one a line. They
 // are lists of examples that a message equals or begins with, and not all of a language: a message that none of
-// them matches may still be no value.
+// them matches may still not be a value.
 var (
 	// noAnswers are messages that answer no question: "why", "skip", "hello", "为什么".
 	//

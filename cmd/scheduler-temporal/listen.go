@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/temporal"
 )
 
-// probeTimeout bounds how long a probe may take to send its request.
+// probeTimeout limits the time that a probe takes to send its request.
 const probeTimeout = 5 * time.Second
 
 // readyTimeout limits the wait for the store and Temporal, below the time that clients wait for an answer.

@@ -107,8 +107,8 @@ func (p *program) newRecord(queues []string, slots int) fleet.Worker {
 	return w
 }
 
-// warnOfOthers warns if the workers that are there have another key of payloads, with which none of them can read the runs of the other,
-// or another journal: this one then gets only the runs that are in its own.
+// warnOfOthers warns if the live workers have another key for payloads, so that they cannot read each other's
+// runs, or another journal: this worker then only gets the runs in its own.
 func (p *program) warnOfOthers(ctx context.Context, client *temporal.Client, queues []string) error {
 	store, err := p.service.StoreID(ctx)
 	if err != nil {

@@ -84,8 +84,7 @@ func interruptTwice(t *testing.T, sig syscall.Signal) {
 	}
 }
 
-// TestInterruptedReading: who types to a command that reads stdin, and gives up, need not
-// say so twice.
+// TestInterruptedReading: a user who types to a command that reads stdin, and gives up, needs only one interrupt.
 func TestInterruptedReading(t *testing.T) {
 	t.Chdir(t.TempDir())
 	flow := "inputs: {type: object, properties: {q: {type: string}}}\nsteps: [{id: a, call: template, with: {template: hello}}]\n"

@@ -86,7 +86,7 @@ func (a *app) confirmMCPTrust(ctx context.Context, name string) error {
 	return a.awaitYes(ctx, wording.Errorf("the MCP server %s was not trusted; nothing was written", name))
 }
 
-// maxShownDescription bounds how much of a tool's description is shown, in characters.
+// maxShownDescription limits the shown part of a tool's description, in characters.
 const maxShownDescription = 300
 
 // reviewText returns the text that a user should read before trusting a server. It quotes the server's own texts

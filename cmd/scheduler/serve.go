@@ -305,7 +305,7 @@ func openBrowser(ctx context.Context, link string) error {
 	return nil
 }
 
-// probeTimeout bounds how long a server may take to say that it is ready.
+// probeTimeout limits the time in which a server must report that it is ready.
 const probeTimeout = 5 * time.Second
 
 // probeServer asks the server that listens at the address of the settings whether it takes

@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 )
 
-// writeCertificate writes a certificate of 127.0.0.1 and its key, and returns who trusts it.
+// writeCertificate writes a certificate of 127.0.0.1 and its key, and returns a pool that trusts it.
 func writeCertificate(t *testing.T, cert, key string) *x509.CertPool {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

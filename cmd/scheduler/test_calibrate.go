@@ -78,7 +78,7 @@ func (f *calibrateFlags) judging(isMinSet bool) *check.Judging {
 	return j
 }
 
-// calibrate has the answers of a file judged, and prints and keeps how far the judge agrees.
+// calibrate has the answers of a file judged, and prints and keeps the agreement of the judge.
 func (a *app) calibrate(ctx context.Context, path string, f *calibrateFlags) error {
 	file, err := calls.OpenFile(path)
 	if err != nil {

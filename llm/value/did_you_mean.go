@@ -58,11 +58,10 @@ func DidYouMeanOrListSuffix(key string, keys []string) wording.Text {
 	return hintSuffix(DidYouMeanOrList(key, keys))
 }
 
-// Nearest returns the key among keys that key was most likely meant to be; "" when
-// none is near. [DidYouMean] makes the hint of it: only who needs the key itself asks
-// here. Near is at most one edit in three
-// characters, and one in two (insertion, deletion, substitution, swap of
-// neighbours); case and the difference of - and _ are not counted.
+// Nearest returns the key among keys that key was most likely meant to be; "" when none is near. [DidYouMean]
+// makes the hint from it: use Nearest only for the key itself. Near is at most one edit in three characters, and
+// one in two (insertion, deletion, substitution, swap of neighbours); case and the difference of - and _ are not
+// counted.
 func Nearest(key string, keys []string) string {
 	want := appendFolded(nil, key)
 	var have []rune

@@ -18,9 +18,9 @@ import (
 // Options are the settings of a [Dispatcher].
 type Options struct {
 	Limits Limits
-	// Recover names the interrupted runs that are taken up: own, all or none.
+	// Recover names the interrupted runs to continue: own, all or none.
 	Recover string
-	// GiveUpAfter is how long a run is taken up in vain, without a step that finishes, before it fails.
+	// GiveUpAfter is how long a run is continued in vain, without a finished step, before it fails.
 	GiveUpAfter time.Duration
 	// Clock is the present of recovery; nil is the clock of the machine.
 	Clock func() time.Time

@@ -17,8 +17,7 @@ import (
 // recoverInterval is how often to search for runs that another process left.
 const recoverInterval = 5 * time.Second
 
-// Recover takes up interrupted and queued runs, the oldest first, now and every few
-// seconds, until ctx ends.
+// Recover continues interrupted and queued runs, the oldest first, now and every few seconds, until ctx ends.
 func (d *Dispatcher) Recover(ctx context.Context) {
 	if d.options.Recover == "none" {
 		return
@@ -163,8 +162,8 @@ func (d *Dispatcher) tryRecover(id, user string) error {
 	return err
 }
 
-// IsStuck reports whether a run that no process holds was taken up in vain so often that it pauses in between. A user may
-// resume it at once.
+// IsStuck reports whether a run that no process holds was continued in vain so often that it pauses in between. A
+// user may resume it at once.
 func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, error) {
 	if info.State != journal.RunRunning || info.Holder != nil {
 		return false, nil
@@ -173,7 +172,7 @@ func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, 
 	return t.areMany(), err
 }
 
-// CountStuck returns how many runs pause because they were taken up in vain, as recovery last saw them.
+// CountStuck returns how many runs pause because they were continued in vain, as recovery last saw them.
 func (d *Dispatcher) CountStuck() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -203,7 +202,7 @@ func (d *Dispatcher) LeftRuns() (all []fleet.Left) {
 	return all
 }
 
-// triesOf returns how often a run that no process holds was taken up in vain.
+// triesOf returns how often a run that no process holds was continued in vain.
 func (d *Dispatcher) triesOf(ctx context.Context, info *journal.RunInfo) (tries, error) {
 	d.mu.Lock()
 	failures := d.failures[info.ID]

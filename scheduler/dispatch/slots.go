@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Limits bound how many runs a [Dispatcher] has at once.
+// Limits limit the runs that a [Dispatcher] has at once.
 type Limits struct {
 	// Runs and PerUser are how many are at work.
 	Runs, PerUser int

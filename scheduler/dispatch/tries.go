@@ -18,8 +18,8 @@ const (
 	longestPause = time.Hour
 )
 
-// tries counts how often a run was taken up in vain. For example, a run whose step ends the process has one more after each
-// restart; a step that finishes makes it none.
+// tries counts the vain continuations of a run. For example, a run whose step ends the process has one more after
+// each restart; a finished step resets the count.
 type tries struct {
 	n           int
 	first, last time.Time
@@ -40,8 +40,8 @@ func (t *tries) add(at time.Time) {
 // areMany reports whether the run must pause before it is continued.
 func (t *tries) areMany() bool { return t.n >= maxTakeOvers }
 
-// next returns when the run may be taken up again. A run that only this machine cannot carry out is left to others
-// at once, and checked again at each recovery: pauses that grow would outlast the lack.
+// next returns when the run may be continued. A run that only this machine cannot carry out is left to others at
+// once, and checked again at each recovery: pauses that grow would outlast the lack.
 func (t *tries) next() time.Time {
 	if !t.areMany() || t.missing != nil {
 		return time.Time{}
@@ -70,7 +70,7 @@ func (t *tries) reason(after time.Duration) service.Reason {
 type VainTries struct {
 	// N is 0 if the run may continue at once.
 	N int
-	// Next is when it may be taken up again; a time that has passed is now.
+	// Next is the time from which it may be continued; a past time means now.
 	Next time.Time
 	// IsSpent is true if it fails now, for Reason.
 	IsSpent bool

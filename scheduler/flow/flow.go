@@ -41,8 +41,8 @@ type Flow struct {
 	Queue string
 	// MaxTokens is the budget; 0 is none.
 	MaxTokens int
-	// LLM are the names of the model providers, in the order in which they are asked; empty leaves
-	// them to who runs the flow.
+	// LLM are the names of the model providers, in the order in which they are asked; empty leaves them to the runner
+	// of the flow.
 	LLM []string
 	// ReadsConversation is set if a template, a call or a sub-flow reads the messages that came before
 	// the question. A flow that reads none sees the question alone.

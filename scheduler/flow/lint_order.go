@@ -91,8 +91,8 @@ func (u *unit) needsOf(s *stepUnit) {
 	}
 }
 
-// maxCompared bounds how many names are compared with mistyped ones: in a flow of
-// thousands of faults the later ones get no suggestion.
+// maxCompared limits the names that are compared with mistyped ones: in a flow of thousands of faults the later
+// ones get no suggestion.
 const maxCompared = 1_000_000
 
 // nearStep returns the step, or other name, that a mistyped name was meant to be, ""

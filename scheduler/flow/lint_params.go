@@ -43,7 +43,8 @@ func (u *unit) lintParams(s *stepUnit) {
 	u.reportParams(s, u.explainLiterals(s, problems))
 }
 
-// maxParamProblems bounds how many problems of one step's parameters are reported: to find the place of each, all parameters are walked.
+// maxParamProblems limits the problems of one step's parameters that are reported: to find the place of each, all
+// parameters are walked.
 const maxParamProblems = 100
 
 // reportParams reports problems of the parameters of a step, the errors first if there are too many to report all.

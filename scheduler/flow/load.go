@@ -74,8 +74,8 @@ func (l *Loader) ForSubFlow(queue string) *Loader {
 }
 
 // LoadText loads a flow from its text and the content of its other files, by their
-// paths, as a journal keeps them: no file is read, and names of providers and secrets
-// that the settings have lost since are no problem.
+// paths, as a journal keeps them: no file is read, and names of providers and secrets that were since removed from
+// the settings are not a problem.
 func (l *Loader) LoadText(file string, source []byte, files map[string][]byte) (*Flow, Problems) {
 	kept := *l
 	kept.recorded = true

@@ -24,7 +24,7 @@ type Param struct {
 	Pos Position
 	// File is the path that !file names, as the flow writes it; "" for a value in the flow itself.
 	File string
-	// Exactly one of these is set; with none of them Literal counts.
+	// Exactly one of these is set; if none is, Literal counts.
 	Expr *prompt.Expr
 	Text *prompt.Template
 	Map  []Member

@@ -30,7 +30,7 @@ func (p Problems) In(language string) string { return slices.Clone(p).in(languag
 // Localized returns them with their messages in a language unless their flow has named one.
 func (p Problems) Localized(language string) Problems { return slices.Clone(p).in(language) }
 
-// ForReader returns them with their messages in the language of who reads them, whichever their flow has named.
+// ForReader returns them with their messages in the language of the reader, even if their flow names another.
 func (p Problems) ForReader(language string) Problems {
 	all := slices.Clone(p)
 	for i := range all {

@@ -50,7 +50,7 @@ type subFlow struct {
 	isElsewhere bool
 }
 
-// unit is one flow file on its way from text to Flow.
+// unit is one flow file while it is turned into a Flow.
 type unit struct {
 	decoder
 	loading *loading
@@ -72,7 +72,7 @@ type unit struct {
 	compared                                    int // names that were compared with mistyped ones
 }
 
-// stepUnit is a step on its way.
+// stepUnit is a step while it is loaded.
 type stepUnit struct {
 	*Step
 	keys     *stepKeys
@@ -103,7 +103,7 @@ type triggerInputs struct {
 	// scope is the one name that its templates know: schedule or webhook.
 	scope string
 	uses  []nameUse
-	// isConversation is set for messages, which are no inputs.
+	// isConversation is set for messages, which are not inputs.
 	isConversation bool
 }
 

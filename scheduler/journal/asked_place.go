@@ -17,7 +17,7 @@ type AskedPlace struct {
 	Either []AskedPlace
 }
 
-// maxNested bounds how deep objects are asked for member by member.
+// maxNested limits the depth to which objects are asked for member by member.
 const maxNested = 6
 
 // AskedPlace returns the place that people are asked for first. Of an object that names its members it is the first

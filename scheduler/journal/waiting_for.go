@@ -45,7 +45,7 @@ type MissingValue struct {
 	Zh      string `json:"zh"`
 }
 
-// maxReasons bounds how many reasons there are for one step.
+// maxReasons limits the reasons for one step.
 const maxReasons = 8
 
 // maxQuoted is how much of a text messages show, in characters.

@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// TestRunsAs: a token that belongs to no user begins runs for any with the scope runs:as; they are bound to that user, and the audit names
-// who it was. A token of a user begins runs of that user alone.
+// TestRunsAs: a token that belongs to no user begins runs for any with the scope runs:as; they are bound to that
+// user, and the audit names the caller. A token of a user begins runs of that user alone.
 func TestRunsAs(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	writeFile(t, f.dir+"/flows/whose.yaml", "name: whose\nmemory: {user: \"{{ run.user }}\"}\nsteps: [{id: a, call: template, with: {template: \"{{ run.user }}\"}}]\noutputs: {user: \"{{ a.text }}\"}\n")

@@ -110,7 +110,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestStreamsEndWithTheLogin: who may not read any more gets nothing more of the streams that are open.
+// TestStreamsEndWithTheLogin: a user who may no longer read gets nothing more from open streams.
 func TestStreamsEndWithTheLogin(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	admin := f.token("", store.Admin)

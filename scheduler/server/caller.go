@@ -27,7 +27,7 @@ func cookieNameAt(r *http.Request) string {
 	return cookieName + "_" + port
 }
 
-// caller is who makes a request: the owner of a token, or of a session of one.
+// caller is the caller of a request: the owner of a token, or of a session of one.
 type caller struct {
 	token     *store.Token
 	principal service.Principal

@@ -92,8 +92,8 @@ func asksAgain() map[string]func(status int, h http.Header) bool {
 	}
 }
 
-// TestChatFailureInPlainWords: a customer reads in the language of the flow that it failed, with the id of the run, and nothing of the error; who may read the
-// run finds it there.
+// TestChatFailureInPlainWords: a customer reads in the language of the flow that it failed, with the id of the
+// run, and nothing about the error; users who may read the run find it there.
 func TestChatFailureInPlainWords(t *testing.T) {
 	const secretive = "Post http://10.0.0.7:4000/v1/chat: wrong key sk-zq9"
 	steps := "llm: slow\ninputs: {type: object, properties: {question: {type: string}}}\nsteps: [{id: a, call: chat, with: {user: hello}, to_user: true%s}]\n"

@@ -341,8 +341,8 @@ func (s *Server) createFlow(ctx context.Context, in *putSourceInput) (*putSource
 	return &putSourceOutput{http.StatusCreated, base + "/flows/" + url.PathEscape(found.ID), quotedTag(found.Hash), sourceBody{s.folders.Hide(found.File), string(found.Source)}}, nil
 }
 
-// mayForce reports whether a text with errors is saved. One of somebody who is bound to a user is not: its triggers cannot be read, and
-// they may begin runs once its errors are gone, for example when a missing file exists.
+// mayForce reports whether a text with errors is saved. A bound user's text is not: its triggers cannot be read,
+// and they may begin runs once its errors are gone, for example when a missing file exists.
 func mayForce(ctx context.Context, in *putSourceInput) bool {
 	return in.Force && !principalOf(ctx).Bound
 }

@@ -76,8 +76,8 @@ func firedDoc(_ context.Context, run, _ string) (value.Value, error) {
 	return value.Must(firedBody{run}), nil
 }
 
-// checkDelivery refuses a delivery that is not signed as the flow wants it, and slows down
-// who tries signatures.
+// checkDelivery refuses a delivery that is not signed as the flow wants it, and slows down clients that guess
+// signatures.
 func (s *Server) checkDelivery(hook *triggers.Webhook, delivery *triggers.Delivery, r *http.Request) error {
 	err := hook.Check(delivery)
 	if err == nil {

@@ -155,7 +155,7 @@ func TestAuditNamesRuns(t *testing.T) {
 	}
 }
 
-// Who tries signatures is slowed down.
+// Clients that guess signatures are slowed down.
 func TestWrongSignaturesAreLimited(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	last := 0

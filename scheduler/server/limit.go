@@ -19,7 +19,7 @@ const (
 	maxStreams   = 2000
 	// maxImport bounds an import of memories, which is read line by line.
 	maxImport = 256 << 20
-	// maxClients bounds how many tokens and addresses are remembered.
+	// maxClients limits the tokens and addresses that are remembered.
 	maxClients = 10000
 )
 

@@ -47,7 +47,7 @@ func (s *Server) serveMCP(ctx context.Context, body []byte) (*stream, error) {
 	})
 }
 
-// mcpCaller returns who makes a request.
+// mcpCaller returns the caller of a request.
 func (s *Server) mcpCaller(r *request) mcp.Caller {
 	allows := r.caller.token.Allows
 	by := mcp.Caller{

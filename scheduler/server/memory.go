@@ -451,7 +451,7 @@ func (s *Server) exportMemories(ctx context.Context, in *OfUser) (*stream, error
 	}}, nil
 }
 
-// importTimeout bounds how long a client may take to send an import.
+// importTimeout limits the time in which a client must send an import.
 const importTimeout = 10 * time.Minute
 
 type importMemoriesInput struct {

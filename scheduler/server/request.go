@@ -15,7 +15,7 @@ type request struct {
 	id     string
 	http   *http.Request
 	rc     *http.ResponseController
-	caller *caller // nil: no one is logged in
+	caller *caller // nil: not logged in
 	run    string  // for the audit
 	user   string  // for the audit: the user that a run was begun for, with the scope runs:as
 	route  string
@@ -62,10 +62,10 @@ func addressOf(r *http.Request) string {
 	return host
 }
 
-// writeTimeout bounds how long a client may take to read a part of an answer.
+// writeTimeout limits the time in which a client must read a part of an answer.
 const writeTimeout = 10 * time.Second
 
-// recorder notes the status of an answer, and bounds how long a client may take to read it.
+// recorder notes the status of an answer, and limits the time for reading it.
 type recorder struct {
 	http.ResponseWriter
 	request *request

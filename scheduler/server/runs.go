@@ -402,7 +402,7 @@ func (s *Server) deleteRun(ctx context.Context, in *RunID) (*none, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(pruned.Runs) == 0 { // somebody has taken it in the meantime
+	if len(pruned.Runs) == 0 { // another process has taken it in the meantime
 		return nil, &journal.HeldError{Run: in.ID}
 	}
 	return &none{}, nil

@@ -81,7 +81,7 @@ func TestCancel(t *testing.T) {
 	until(t, lines, "event: flow.cancelled")
 }
 
-// TestWaitForWaiting: who waits for the end of a run that then waits for values learns that.
+// TestWaitForWaiting: a client that waits for the end of a run learns that the run waits for values.
 func TestWaitForWaiting(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
@@ -126,7 +126,7 @@ func TestPruneRuns(t *testing.T) {
 	}
 }
 
-// TestProgress checks how far runs in lists have come: one that is over, and one that waits.
+// TestProgress checks the progress of runs in lists: one that is over, and one that waits.
 func TestProgress(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)

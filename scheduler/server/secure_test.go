@@ -158,7 +158,8 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// TestBrokenBodies: a body that is damaged on its way, or breaks off, is the fault of the client: 400, and nothing of it in the log.
+// TestBrokenBodies: a body that is damaged in transit, or breaks off, is the fault of the client: 400, and nothing
+// of it in the log.
 func TestBrokenBodies(t *testing.T) {
 	log := &logBuffer{}
 	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.Edit, o.Log = true, slog.New(slog.NewTextHandler(log, nil)) })
@@ -393,7 +394,8 @@ func TestManyMembers(t *testing.T) {
 	}
 }
 
-// TestLintReadsNoForeignFiles checks a text whose steps name files of the machine: who may not save flows sees nothing of them.
+// TestLintReadsNoForeignFiles checks a text whose steps name files of the machine: callers who may not save flows
+// see nothing of them.
 func TestLintReadsNoForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	private := filepath.Join(t.TempDir(), "private.yaml")

@@ -105,7 +105,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// LoginURL returns a path that logs the first one who opens it in.
+// LoginURL returns a path that logs in the first person who opens it.
 func (s *Server) LoginURL() string { return "/login?code=" + s.logins.newCode() }
 
 // Serve answers requests from the listener until ctx ends; then it takes no more, lets runs

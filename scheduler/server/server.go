@@ -40,7 +40,7 @@ type Options struct {
 	// Folders are further folders of the server, for example of its state: no answer to a client has their paths, or
 	// the paths of Flows.
 	Folders []string
-	// Limits bound the runs, Recover names the interrupted ones that are taken up.
+	// Limits bound the runs, Recover names the interrupted ones to continue.
 	Limits  dispatch.Limits
 	Recover string
 	// GiveUpAfter is [dispatch.Options] GiveUpAfter.
@@ -51,7 +51,7 @@ type Options struct {
 	Queue string
 	// Drain is how long runs at work are waited for at the end.
 	Drain time.Duration
-	// NoAuth lets everyone in who can connect.
+	// NoAuth gives access to everyone who can connect.
 	NoAuth bool
 	// Hosts are further names of this server, Origins the origins of pages that may read its answers.
 	Hosts, Origins []string

@@ -72,7 +72,7 @@ func (s *Server) startRunOfFlow(ctx context.Context, in *startRunOfFlowInput) (*
 	return s.startOnce(ctx, in.Flow, &in.Body, in.StartHead)
 }
 
-// maxWait bounds how long a request waits for the end of a run.
+// maxWait limits the time that a request waits for the end of a run.
 const maxWait = 10 * time.Minute
 
 // startOnce begins a run, once for each idempotency key, and waits for its end if the client asks for that.

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// storeTimeout bounds how long a request waits for a store that does not answer.
+	// storeTimeout limits the time that a request waits for a store that does not answer.
 	storeTimeout = 3 * time.Second
 	// storeMemory is how long a store that has answered is not asked again.
 	storeMemory = 250 * time.Millisecond

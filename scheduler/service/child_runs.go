@@ -26,8 +26,7 @@ type childRuns struct {
 
 var _ scheduler.Elsewhere = (*childRuns)(nil)
 
-// cancelTimeout bounds how long it may take to cancel a child run: less than a step may take to
-// stop.
+// cancelTimeout limits the time for cancelling a child run: less than a step may take to stop.
 const cancelTimeout = 4 * time.Second
 
 // startPoll is how often to check whether a child run to be cancelled has begun.

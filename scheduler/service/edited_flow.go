@@ -68,7 +68,7 @@ type Preview struct {
 }
 
 const (
-	// maxPreviews bounds how many previews are made at once, maxPreviewTime how long one takes.
+	// maxPreviews limits the previews at once, maxPreviewTime the time of one.
 	maxPreviews    = 2
 	maxPreviewTime = 5 * time.Second
 )

@@ -85,7 +85,7 @@ func newMachines(t *testing.T, model llm.Provider) *machines {
 	return m
 }
 
-// restart lets machines take up runs.
+// restart makes machines continue runs.
 func (m *machines) restart() { m.ctx, m.stop = context.WithCancelCause(context.Background()) }
 
 // handOver stops all machines.

@@ -6,9 +6,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Principal is who asks for something. The zero value is the person at the machine, who
-// sees every run and reaches every memory. A server makes one for each request, from its
-// token; it is a plain value.
+// Principal is the user for whom a use case runs. The zero value is the person at the machine, who sees every run
+// and reaches every memory. A server makes one for each request, from its token; it is a plain value.
 type Principal struct {
 	// User owns the started runs: run.user in templates, and the label owner. "" is no particular user.
 	User string

@@ -65,7 +65,7 @@ steps:
     with: {current_schema: {type: object, required: [city], properties: {city: {type: string}}}, stages: []}
 `
 
-// A run of one user does not exist for another who is bound: in no use case.
+// A run of one user does not exist for another bound user, in any use case.
 func TestRunsOfOthers(t *testing.T) {
 	s := newService()
 	defer s.Close()

@@ -146,7 +146,7 @@ func (r recordedRun) earlierPrompts(ctx context.Context, step string, counter ll
 	return all, id
 }
 
-// maxRunsBefore bounds how many runs of others are passed over.
+// maxRunsBefore limits the runs of others that are skipped.
 const maxRunsBefore = 100
 
 // haveSameSession reports whether two runs are of the same user and session, or of none.

@@ -128,8 +128,8 @@ func (r *RunDetails) askedStep(step string) *journal.WaitingFor {
 	return &r.State.Waiting[i]
 }
 
-// IsCancel reports whether a message of the user cancels the run that waits: it is one of the words for that, and none of the
-// choices that the user was asked for.
+// IsCancel reports whether a message of the user cancels the run that waits: it is one of the words for that, and
+// not one of the choices offered to the user.
 func (s *Service) IsCancel(w journal.WaitingFor, text string) bool {
 	return s.isCancel(w.AskedPlace(), text)
 }

@@ -17,7 +17,7 @@ type runOptions struct {
 	Language string `json:"language"`
 	// Dir is the folder of the project, from which relative paths of plugins start.
 	Dir string `json:"dir,omitempty"`
-	// Bound is [Principal] Bound of who began it.
+	// Bound is [Principal] Bound of the user who began it.
 	Bound bool `json:"bound,omitempty"`
 	// Strict is [StartRequest] Strict.
 	Strict bool `json:"strict,omitempty"`

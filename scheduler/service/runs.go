@@ -290,8 +290,8 @@ func (s *Service) eventsOf(ctx context.Context, p Principal, id string, read fun
 	}
 }
 
-// Release takes a run from a process that cannot be alive, and returns who held it; nil for
-// no one. A process of this machine that is alive keeps it, which is an error of kind Invalid.
+// Release takes a run from a process that cannot be alive, and returns its holder; nil if there was none. A
+// process of this machine that is alive keeps it, which is an error of kind Invalid.
 func (s *Service) Release(ctx context.Context, p Principal, id string) (*journal.Holder, error) {
 	j, info, err := s.visibleRun(ctx, p, id)
 	if err != nil || info.Holder == nil {

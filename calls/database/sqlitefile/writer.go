@@ -181,7 +181,7 @@ func (w *writer) commitLoop() {
 		case taskCommit:
 			w.commitQueued()
 		case taskIdle:
-			// An error will be met again by a change that somebody waits for.
+			// The next change with a waiting caller meets the error again.
 			_ = w.idle(w.conn)
 		case taskEnd:
 			return

@@ -101,7 +101,7 @@ func modifiedSpan(times []Period, _ []string) (Period, bool) {
 const (
 	// openYears is how long a time is that has only a beginning or an end.
 	openYears = 100
-	// daysAround is how far the time around another goes.
+	// daysAround is the extent of the time around another, in days.
 	daysAround = 3
 )
 

@@ -108,7 +108,7 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// The words that a reading is of are no words of the text any more.
+// The words that were read as a time are removed from the text.
 func TestRest(t *testing.T) {
 	for text, want := range map[string]string{
 		"国庆前一天晚上吃了什么": "吃了什么", "去年的今天我在哪": "我在哪", "5月7号和8号去了哪": "去了哪", "what did I eat the day before Christmas": "what did I eat", "a year ago today": "", "我的昨天下午": "我的",

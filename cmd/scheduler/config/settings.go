@@ -21,7 +21,7 @@ type Settings struct {
 	Language string `json:"language,omitempty"`
 	// Timezone is the zone of the clock, a name of the IANA database; "" is the machine's.
 	Timezone string `json:"timezone,omitempty"`
-	// Users are people of whom something is known.
+	// Users has the settings of single users.
 	Users    []User `json:"users,omitempty"`
 	StateDir string `json:"state_dir,omitempty" min:"1"`
 	// Store is the URL of the Postgres database that has the journal and the memory; "" keeps
@@ -103,8 +103,7 @@ type HTTP struct {
 	AllowHosts []string `json:"allow_hosts,omitempty"`
 }
 
-// Run bounds how many steps of a run work at once and in all, the outputs that it holds,
-// and how long it waits for steps that were cancelled.
+// Run limits the steps of a run at once and in all, the outputs that it holds, and the wait for cancelled steps.
 type Run struct {
 	MaxParallel    int            `json:"max_parallel,omitempty" min:"1"`
 	MaxSteps       int            `json:"max_steps,omitempty" min:"1"`

@@ -101,7 +101,7 @@ func (q *Asker) Ask(ctx context.Context) error {
 	return nil
 }
 
-// maxNested bounds how deep objects are asked for member by member.
+// maxNested limits the depth to which objects are asked for member by member.
 const maxNested = 6
 
 // askField asks for one value; for an object that names its members, for each of

@@ -108,7 +108,7 @@ func descriptionText(schema value.Value) string {
 	return ""
 }
 
-// maxBranches bounds how many branches of a union are named.
+// maxBranches limits the branches of a union that are named.
 const maxBranches = 5
 
 // kindOf returns the type of a value; for a union, the types of its branches, objects with their required members.

@@ -14,8 +14,8 @@ func NewWarningLog(w io.Writer, language Language) *slog.Logger {
 	return slog.New(&warnings{out: w, language: language, said: &said{texts: map[string]bool{}}})
 }
 
-// warnings is a log for somebody who sits at a terminal: a line per record, and the same
-// failure once, however much it is that failed.
+// warnings is a log for a user at a terminal: a line per record, and the same failure once, even if many things
+// failed.
 type warnings struct {
 	out      io.Writer
 	language Language

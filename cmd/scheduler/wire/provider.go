@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// models is who answers the flows of an executor: [Runtime.chooseModels] makes one for a run. It is
+// models has the providers that answer the flows of an executor: [Runtime.chooseModels] makes one for a run. It is
 // safe for concurrent use.
 type models struct {
 	rt *Runtime
@@ -39,7 +39,7 @@ const (
 	modeReplay = "replay"
 )
 
-// chooseModels finds who answers: by o.Provider, the flow's word, the setting; and whether a cassette is asked
+// chooseModels finds the providers: by o.Provider, the flow's word, the setting; and whether a cassette is asked
 // before or instead of it.
 func (rt *Runtime) chooseModels(f *flow.Flow, o *service.ExecutorOptions) (*models, []service.Note, error) {
 	var notes []service.Note
@@ -146,7 +146,7 @@ func firstModelStep(f *flow.Flow) *flow.Step {
 	return nil
 }
 
-// find returns who answers flows and steps that have these names under llm.
+// find returns the providers for flows and steps with these names under llm.
 func (m *models) find(named []string) ([]llm.Candidate, error) {
 	names := m.namesOf(named)
 	if m.run != nil && m.run.IsPlayed() {
@@ -169,8 +169,8 @@ func (m *models) find(named []string) ([]llm.Candidate, error) {
 	return candidates, nil
 }
 
-// played returns who answered the recorded run for these names under llm; names has the providers that would be
-// asked now.
+// played returns the providers that answered the recorded run for these names under llm; names has the providers
+// that would be asked now.
 func (m *models) played(named, names []string) []llm.Candidate {
 	recorded := m.run.ModelsOf(named)
 	candidates := make([]llm.Candidate, len(recorded))

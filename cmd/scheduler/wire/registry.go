@@ -181,7 +181,7 @@ func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 		Secrets:   slices.Clip(append([]string{}, rt.settings.Secrets...)),
 		Languages: languages,
 	}
-	if isPlayed { // the cassette knows who answered, and needs no secret and no network
+	if isPlayed { // the cassette has the providers' names, and needs no secret and no network
 		loader.Providers, loader.Usual, loader.Lacks, loader.Secrets, loader.CheckHost = nil, nil, nil, nil, nil
 	}
 	return loader, notes, nil

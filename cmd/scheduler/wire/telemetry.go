@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/telemetry"
 )
 
-// telemetryTimeout bounds how long the last spans may take to be sent.
+// telemetryTimeout limits the time for sending the last spans.
 const telemetryTimeout = 5 * time.Second
 
 // ObserveRuns returns an observer that makes metrics and traces of the runs of a server or a worker, and lets their events name this process. The

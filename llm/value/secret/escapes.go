@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// maxLevels bounds how often escapes are undone: JSON in JSON in HTML has three levels.
+// maxLevels limits the levels of escapes that are undone: JSON in JSON in HTML has three levels.
 const maxLevels = 5
 
 // minWrapped is the least length of a line of base64 that continues in the next one: MIME breaks after 76

@@ -16,7 +16,7 @@ const (
 	// minDerived is how long a text must be that was computed from a secret to be searched
 	// for by itself.
 	minDerived = 4
-	// maxDerived bounds how many of them a set knows: the oldest are forgotten.
+	// maxDerived limits their number in a set: the oldest are forgotten.
 	maxDerived = 256
 	// maxFormed is how long they may be for their other forms to be searched for too.
 	maxFormed = 4 << 10

@@ -70,8 +70,8 @@ func (s *Set) KeepWhole(text string, end int) int {
 	return end
 }
 
-// Margin is how many bytes more than it shows should keep who keeps the end of a long text: by
-// them [Set.End] knows a secret that the text now begins in.
+// Margin is the number of extra bytes to keep with the end of a long text, beyond the shown ones: with them
+// [Set.End] recognises a secret in whose middle the text now begins.
 const Margin = 16 << 10
 
 // End returns the end of text from outside, at most limit bytes of it before they are masked.

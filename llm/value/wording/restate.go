@@ -25,7 +25,7 @@ func Restate(message string) Text {
 const (
 	// maxRestated is the length from which a message is a document rather than a sentence.
 	maxRestated = 4000
-	// maxClauses bounds how deep messages are looked for in the arguments of messages.
+	// maxClauses limits the depth of the search for messages in the arguments of messages.
 	maxClauses = 4
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// step is how far each level is indented.
+// step is the indentation of each level.
 const step = 2
 
 // maxPlainKey keeps keys, as written with their escapes, below the length that YAML allows in front of a colon
@@ -120,8 +120,7 @@ func fitsBlock(s string) bool {
 		isPrintable(strings.ReplaceAll(s, "\n", ""))
 }
 
-// writeBlock writes a literal block. A block that begins with white space states how
-// far it is indented.
+// writeBlock writes a literal block. A block that begins with white space states its indentation.
 func (w *writer) writeBlock(s string, indent int) {
 	w.writeText("|")
 	if strings.ContainsRune(" \t\n", rune(s[0])) {

@@ -172,7 +172,7 @@ func FuzzAppend(f *testing.F) {
 	f.Add(" \n\tx", "k: v")
 	f.Add("#", "")
 	f.Fuzz(func(t *testing.T, text, key string) {
-		// Bytes that are no UTF-8 are replaced by both texts alike.
+		// Bytes that are not UTF-8 are replaced by both texts alike.
 		v := value.Must(map[string]any{key: []any{text, map[string]any{text: text, "a": key}}, "z": text})
 		clean, err := value.ParseJSON(v.AppendJSON(nil))
 		if err != nil {

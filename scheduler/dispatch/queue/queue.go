@@ -47,7 +47,7 @@ const (
 	// workersAge and countsAge are how old the list of workers and the counts may be: to count, the journal is read.
 	workersAge = time.Second
 	countsAge  = 5 * time.Second
-	// countTimeout bounds how long metrics wait for a store that is away.
+	// countTimeout limits the time that metrics wait for a store that is away.
 	countTimeout = 2 * time.Second
 	// maxNames bounds the runs whose queues are remembered.
 	maxNames = 50000

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow/graph"
 )
 
-// A flow can be drawn, or given out as data.
+// A flow can be drawn, or returned as data.
 func ExampleOf() {
 	registry, err := builtin.Registry()
 	if err != nil {

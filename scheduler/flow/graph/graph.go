@@ -8,8 +8,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// maxGraphNodes bounds how many steps of sub-flows a graph shows: flows that share
-// flows multiply.
+// maxGraphNodes limits the steps of sub-flows that a graph shows: flows that share flows multiply.
 const maxGraphNodes = 2000
 
 // Graph is a flow as data for drawing it: the HTTP API returns it as JSON, [Graph.Mermaid] and [Graph.Dot] draw

@@ -30,7 +30,7 @@ func TestGraph(t *testing.T) {
 	golden.Check(t, "testdata/all.dot", graph.Of(f).Dot())
 }
 
-// Flows that share flows would be drawn more often than anybody can read.
+// Flows that share flows would be drawn more often than a person can read.
 func TestGraphIsBounded(t *testing.T) {
 	inner := &flow.Flow{Name: "inner", Steps: []*flow.Step{{ID: "a", Call: "chat"}}}
 	for range 20 {

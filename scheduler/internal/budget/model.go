@@ -13,7 +13,7 @@ import (
 // Model is a step's view of a model: it counts the cost, and ends an answer when a budget is used up. The engine
 // makes one for each step, and for each call inside it. It is safe for concurrent use.
 type Model struct {
-	// Candidate is who answers. Its counter is set.
+	// Candidate is the provider that answers. Its counter is set.
 	llm.Candidate
 	Meter    *Meter
 	Observer Observer
@@ -115,7 +115,7 @@ func (x *exchange) addDelta(delta llm.Delta, err error) error {
 	return err
 }
 
-// hold counts the bytes of an answer, which who asks may keep until it ends.
+// hold counts the bytes of an answer, which the caller may keep until it ends.
 func (x *exchange) hold(d llm.Delta) error {
 	size := int64(len(d.Text) + len(d.Reasoning))
 	for _, call := range d.ToolCalls {

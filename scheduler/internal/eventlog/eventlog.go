@@ -34,8 +34,7 @@ type Options struct {
 	OnError func(error)
 }
 
-// maxBacklog bounds how many events wait for a slow reader, or for the store, before
-// steps wait as well.
+// maxBacklog limits the events that wait for a slow reader, or for the store, before steps wait as well.
 const maxBacklog = 4096
 
 // Log takes the events of one run. The engine makes one for each whole run, and its

@@ -190,7 +190,7 @@ func TestSavedBeforeRead(t *testing.T) {
 		r := read(l)
 		var called []int
 		l.Append(event(journal.StepFinished))
-		synctest.Wait() // it is on its way
+		synctest.Wait() // it is waiting
 		for i := range 3 {
 			if !l.AfterSaved(func(err error) { called = append(called, i) }) {
 				t.Error("safe before it was written")

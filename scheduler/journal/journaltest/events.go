@@ -222,7 +222,7 @@ func testConcurrent(t *testing.T, b *bench) {
 				t.Error(err)
 			}
 		})
-		wg.Go(func() { // somebody reads along
+		wg.Go(func() { // a concurrent reader
 			last := int64(0)
 			for last < 2*batches && b.ctx.Err() == nil {
 				for ev, err := range b.Events(b.ctx, fmt.Sprintf("r%d", i), last+1) {

@@ -63,8 +63,8 @@ func testCancelLate(t *testing.T, b *bench) {
 	}
 }
 
-// A holder that dies before it heeds a request to cancel its run takes nothing of that request with it: who takes the
-// run next finds it cancelled.
+// A holder that dies before it heeds a request to cancel its run does not lose that request: the next holder finds
+// the run cancelled.
 func testCancelUnheeded(t *testing.T, b *bench) {
 	for _, last := range []journal.EventType{journal.FlowWaiting, journal.StepStarted} {
 		id := string(last)

@@ -317,7 +317,7 @@ func (m *Journal) Cancel(ctx context.Context, id string) error {
 	return m.appendCancelledLocked(r)
 }
 
-// appendCancelledLocked ends a run that no one holds. The journal is locked.
+// appendCancelledLocked ends a run that no process holds. The journal is locked.
 func (m *Journal) appendCancelledLocked(r *run) error {
 	ev := stored.NewCancelledEvent(&r.info)
 	ev.Time = m.clock()

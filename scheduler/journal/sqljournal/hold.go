@@ -96,8 +96,8 @@ func (j *Journal) Reopen(ctx context.Context, id string) (journal.RunLog, error)
 	return j.holdRun(l, info, err)
 }
 
-// tryTake takes a run that no process holds. It returns nil without an error if another process
-// changed who holds it in between.
+// tryTake takes a run that no process holds. It returns nil without an error if another process changed its holder
+// in between.
 func (l *runLog) tryTake(c database.Conn, id string) (*journal.RunInfo, error) {
 	j := l.journal
 	r, err := j.findRun(c, id)

@@ -8,7 +8,7 @@
 // So do the bytes of images, for example a file that a call has read, a data: URL among the inputs, the answer of
 // a tool. No event shows them, only a resumed run gets them back, and in the database they are encrypted. The key
 // of a file lies beside it ([KeyName]) for the user only; a shared database's key is configured, the same on all
-// machines. Anyone who gets the database without the key, from a backup or a bug report, sees of an image its
+// machines. Anyone who gets the database without the key, from a backup or a bug report, only sees an image's
 // SHA-256 and its size. A run with images cannot continue without the key; all others can.
 //
 // # Leases

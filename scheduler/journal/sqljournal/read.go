@@ -164,7 +164,7 @@ func (j *Journal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[
 // runPage is how many runs are read at a time.
 const runPage = 200
 
-// listPage reads the next runs between two keys that fit as far as the database can tell. Times are compared
+// listPage reads the next runs between two keys that match as far as the database can check. Times are compared
 // later: they are stored as given. For example, the database can compare states and labels.
 func (j *Journal) listPage(ctx context.Context, filter *journal.RunFilter, before, downTo int64) (page []*runRow, err error) {
 	var args []any

@@ -54,8 +54,8 @@ func (h *Hider) Hide(text string) string {
 	return text
 }
 
-// HidePath returns the path of a file without the folders. If isWhole is set, a file elsewhere has its last name alone, for
-// readers who learn nothing of the machine.
+// HidePath returns the path of a file without the folders. If isWhole is set, a file elsewhere has its last name
+// alone, for readers who must not learn about the machine.
 func (h *Hider) HidePath(path string, isWhole bool) string {
 	shown := h.Hide(path)
 	if isWhole && filepath.IsAbs(shown) {

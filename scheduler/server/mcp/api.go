@@ -55,7 +55,7 @@ type API struct {
 	missing  map[string]bool // calls of the settings that were missed
 }
 
-// Caller is who makes a request.
+// Caller is the caller of a request.
 type Caller struct {
 	service.Principal
 	// Key distinguishes callers that have the same user.

@@ -51,7 +51,7 @@ func (a *API) Serve(ctx context.Context, by Caller, in io.ReadCloser, out io.Wri
 	return err
 }
 
-// visit is a request on its way through the library.
+// visit is a request inside the library.
 type visit struct {
 	by     Caller
 	server *sdk.Server // made when it is first asked for

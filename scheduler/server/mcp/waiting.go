@@ -24,7 +24,7 @@ const (
 	urlMode  = "url"
 )
 
-// maxFutile bounds how often a user is asked in one call whose answers bring nothing: a client may answer by itself.
+// maxFutile limits the questions to a user in one call without a useful answer: a client may answer by itself.
 const maxFutile = 5
 
 // askUser asks the user the run's questions, a form for each step, and continues with the answers. If the client
@@ -92,7 +92,7 @@ func (t *turn) continueRequest(ctx context.Context) (*sdk.CallToolResult, error)
 	if err != nil {
 		return failureResult(err, run), nil
 	}
-	if details.State.State != journal.RunWaiting { // someone else has answered
+	if details.State.State != journal.RunWaiting { // it was answered elsewhere
 		return t.followRun(ctx, dispatch.FollowOptions{After: details.State.LastSeq, UntilWaiting: true})
 	}
 	return t.applyForms(ctx, details, t.request.Params.InputResponses)
@@ -135,7 +135,7 @@ func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, resp
 func (t *turn) answerForm(ctx context.Context, request service.FormRequest) (*sdk.CallToolResult, error) {
 	reply, err := t.api.options.Service.AnswerForm(ctx, t.by.Principal, t.api.options.Dispatcher, request)
 	var over *service.NotWaitingError
-	if errors.As(err, &over) { // someone else has answered
+	if errors.As(err, &over) { // it was answered elsewhere
 		return t.finishTurn(ctx)
 	}
 	if err != nil && ctx.Err() == nil {

@@ -29,7 +29,7 @@ import (
 
 // The events besides states of runs that targets may choose.
 const (
-	// OnStuck is a run that pauses because it was taken up in vain again and again.
+	// OnStuck is a run that pauses because it was continued in vain again and again.
 	OnStuck journal.RunStatus = "stuck"
 	// OnTrigger is a trigger that is paused, or that could not begin its run.
 	OnTrigger journal.RunStatus = "trigger"
@@ -92,8 +92,7 @@ func New(o Options) *Notifier {
 }
 
 const (
-	// sendInterval is how often messages that are due are looked for, scanInterval how often
-	// runs whose change no one has reported.
+	// sendInterval is how often to search for due messages, scanInterval for runs with an unreported change.
 	sendInterval = 2 * time.Second
 	scanInterval = time.Minute
 	sendTimeout  = 15 * time.Second
@@ -102,7 +101,7 @@ const (
 	maxSent   = 8 // at once
 	// maxChanged bounds the runs that are remembered; the scan finds the others.
 	maxChanged = 10000
-	// overlapTime is how far scans look back behind the last one.
+	// overlapTime is how far back scans reach before the last one.
 	overlapTime = 5 * time.Minute
 )
 

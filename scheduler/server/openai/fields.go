@@ -69,8 +69,8 @@ func isNothing(v value.Value) bool {
 	return v.IsNull() || isText && text == "" || v.Kind() == value.List && len(v.List()) == 0
 }
 
-// isEmpty reports whether a field that no one follows asks for nothing: it is null, an empty text or an empty list, or has
-// no bias. Of other fields an empty object may ask for something, as web_search_options does.
+// isEmpty reports whether a field that the server does not follow has no effect: it is null, an empty text or an
+// empty list, or has no bias. Of other fields an empty object may ask for something, as web_search_options does.
 func isEmpty(name string, v value.Value) bool {
 	text, isText := v.Str()
 	isEmptyText := isText && text == ""
@@ -120,7 +120,7 @@ func (in *request) ignoredFields(f *flow.Flow) (ignored []string) {
 	return ignored
 }
 
-// maxIgnored bounds how many fields are named, in a header too: clients refuse answers whose headers are long.
+// maxIgnored limits the fields that are named, also in a header: clients refuse answers with long headers.
 const maxIgnored = 20
 
 // checkQuestion refuses a question with parts that the flow would not get, such as images: they reach a flow only by an

@@ -47,7 +47,7 @@ func New(o Options) *API {
 	return &API{o}
 }
 
-// Caller is who makes a request.
+// Caller is the caller of a request.
 type Caller struct {
 	service.Principal
 	// Key distinguishes callers that have the same user.

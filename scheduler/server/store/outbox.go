@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Message is a notification on its way.
+// Message is a notification to be sent.
 type Message struct {
 	// ID names the message, the same in every process and at every try.
 	ID string

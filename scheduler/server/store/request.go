@@ -96,7 +96,7 @@ func (s *Store) PutConversation(ctx context.Context, key []byte, run string) err
 	})
 }
 
-// maxAlike bounds how many runs are kept of conversations that are alike.
+// maxAlike limits the kept runs of conversations that are alike.
 const maxAlike = 16
 
 // AddConversation adds a run to the runs of a conversation, under each of its keys. [Store.Conversation] returns

@@ -64,7 +64,7 @@ func ParseScopes(names []string) ([]Scope, error) {
 type Token struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// User is whose runs and memories the token may reach; "" is everybody's.
+	// User is the only user whose runs and memories the token gives access to; "" is all users.
 	User    string    `json:"user,omitempty"`
 	Scopes  []Scope   `json:"scopes"`
 	Created time.Time `json:"created_at"`

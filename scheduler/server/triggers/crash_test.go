@@ -128,8 +128,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestForeignFire leaves a fire of a schedule that this server does not have to another one,
-// which has it; one that no server takes up is given up after a day.
+// TestForeignFire leaves a fire of a schedule that this server does not have to another one, which has it; one
+// that no server carries out is given up after a day.
 func TestForeignFire(t *testing.T) {
 	url := pgdbtest.NewURL(t)
 	p := newProject(t, "cron: 0 * * * *, overlap: parallel", "2026-11-23T07:30:00Z")

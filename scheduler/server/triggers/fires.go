@@ -287,7 +287,7 @@ func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (re
 	}
 	if info != nil {
 		if err := t.Dispatcher.StartQueued(ctx, s.Principal(), info); err != nil {
-			return nil, err // the fire is taken up again after claimTime
+			return nil, err // the fire is retried after claimTime
 		}
 		return nil, t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}

@@ -75,7 +75,7 @@ func TestCancelLateFire(t *testing.T) {
 	equal(t, "runs", s.times(), "2026-11-23T09:00:00Z")
 }
 
-// TestCancelAfterCrash: with overlap cancel, who takes up a fire that a process has left cancels the run before too.
+// TestCancelAfterCrash: with overlap cancel, a process that takes over a fire also cancels the run before.
 func TestCancelAfterCrash(t *testing.T) {
 	p := newProject(t, "cron: 0 * * * *", "2026-11-23T07:30:00Z")
 	p.write("cron: 0 * * * *, overlap: cancel", waiting)

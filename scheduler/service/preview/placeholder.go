@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// maxDepth bounds how deep the placeholder of a schema goes.
+// maxDepth limits the depth of a schema's placeholder.
 const maxDepth = 5
 
 // placeholderText returns the text that replaces an unknown value: ‹inputs.visitor›.

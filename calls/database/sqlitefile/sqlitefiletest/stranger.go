@@ -12,10 +12,9 @@ import (
 	"testing"
 )
 
-// Stranger runs tests of the test program that uses it without the rights of root, who
-// may write anywhere.
+// Stranger runs tests of the test program that uses it without the rights of root, which may write anywhere.
 type Stranger struct {
-	// Dir is a directory into which everybody may look, which t.TempDir is not.
+	// Dir is a directory that every user may read, unlike t.TempDir.
 	Dir string
 
 	program string

@@ -31,9 +31,9 @@ func IsInternal(name string) bool {
 	return len(name) > 4 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
 }
 
-// GetAttribute returns a member of one of the objects that a template can hold, for example
-// loop.index. Members of dicts are items, and methods of data are no values: body.items is the key
-// "items" and undefined without it, body.items() calls the method.
+// GetAttribute returns a member of one of the objects that a template can hold, for example loop.index. Members of
+// dicts are items, and methods of data are not values: body.items is the key "items" and undefined without it,
+// body.items() calls the method.
 func GetAttribute(m *pyvalue.Run, o pyvalue.Val, name string) (pyvalue.Val, bool, error) {
 	if IsInternal(name) {
 		return refuseAttribute(o, name), true, nil

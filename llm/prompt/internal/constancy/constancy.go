@@ -30,7 +30,7 @@ type Known struct {
 	IsDefined bool
 }
 
-// maxTrials bounds how many combinations of values are tried: with more the answer is false.
+// maxTrials limits the combinations of values to try: with more the answer is false.
 const maxTrials = 50_000
 
 // IsAlways reports whether an expression is a boolean for some values of its unknowns, and the wanted one for each

@@ -66,7 +66,7 @@ func (u *UndefinedValue) ToError() *fault.Error {
 // SetHint replaces the hint, and the keys that it would list.
 func (u *UndefinedValue) SetHint(hint wording.Text) { u.Hint, u.keys = hint, nil }
 
-// maxListed bounds how many keys a hint lists.
+// maxListed limits the keys that a hint lists.
 const maxListed = 8
 
 // keysHint returns the hint for a key that an object does not have: the nearest of its keys, or else a list of

@@ -333,7 +333,7 @@ func (c *compiler) trimLineBreak() {
 	c.lineStart = len(after) < len(rest)
 }
 
-// maxFaults bounds how many errors [CheckText] lists.
+// maxFaults limits the errors that [CheckText] lists.
 const maxFaults = 20
 
 // errorCollector has the errors found so far in a template, with the names that it mentioned before it was broken.

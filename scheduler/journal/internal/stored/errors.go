@@ -11,7 +11,7 @@ import (
 // ErrJournalClosed is the error of a journal that was closed.
 var ErrJournalClosed = wording.Errorf("the journal is closed")
 
-// IsHeld reports whether an error names who holds a run: it needs no name of a file or a database.
+// IsHeld reports whether an error names the holder of a run: it needs no name of a file or a database.
 func IsHeld(err error) bool {
 	var held *journal.HeldError
 	return errors.As(err, &held)

@@ -89,7 +89,7 @@ func (h *LogState) Failed() error {
 	return h.ErrLocked
 }
 
-// Stop tells all watchers why the run should stop.
+// Stop passes the reason to stop to all watchers.
 func (h *LogState) Stop(cause error) {
 	h.Lock()
 	defer h.Unlock()
