@@ -51,6 +51,10 @@ type Info struct {
 	// Literal names parameters that are taken as written, without templates. A flow
 	// computes one, or something in it, with !expr.
 	Literal []string
+	// Approvals are the places of rules by which a person approves uses of tools, as JSON pointers with * for any
+	// member, for example /tools/*/*/approve of agent. The templates in a rule are rendered when the tool is used
+	// ([Env.Approver]), not with the parameters.
+	Approvals []string
 	// Templates names Literal parameters that are texts of templates, which the call renders. They are in the flow or
 	// in a file beside it: nothing that is known only when the flow runs is read as a template, so that !expr,
 	// enable_filling and the model that uses the call as a tool are refused there.

@@ -67,6 +67,8 @@ type Substeps struct {
 	// Recorder keeps finished parts of the call's work, so that a step that is tried again, or resumed, does not
 	// repeat them: use it by [Once]. nil outside of a run.
 	Recorder Recorder
+	// Approver asks people whether a tool may be used. nil: no run could wait for them.
+	Approver Approver
 	// Asker asks people for values. nil: no run could wait for them, or the call does not declare that it may ask
 	// ([Info] MayAsk).
 	Asker Asker
@@ -172,6 +174,15 @@ type Asker interface {
 	// that only depends on its input, the outputs of [Once], and earlier answers. why tells people who asks, and for
 	// which purpose.
 	Ask(ctx context.Context, why string, wanted value.Value) (value.Value, error)
+}
+
+// Approver asks people for their leave inside a step. The engine makes one for each attempt of a step, and for each piece of its work;
+// it is safe for concurrent use.
+type Approver interface {
+	// Approve returns the parameters with which the tool may run: those of the use, with the changes of the person. Until a person has
+	// decided, the run waits, and the error has [ErrWaiting]. A denial is an error of kind [Denied]. It is to be called inside the piece
+	// of work that runs the tool ([Once]), at most once.
+	Approve(ctx context.Context, use ApprovalUse) (params value.Value, err error)
 }
 
 // HTTP sends a request and returns the response, as an [*http.Client] does. Which

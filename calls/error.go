@@ -23,13 +23,14 @@ const (
 	Budget   Kind = "budget"   // a limit of tokens or steps is used up
 	Timeout  Kind = "timeout"  // the time allowed is over
 	Canceled Kind = "canceled" // the run was stopped
+	Denied   Kind = "denied"   // a person, or the time for a decision, denied it; or the caller may not decide
 	Internal Kind = "internal" // a fault of the program or of a call, for example a panic
 )
 
 // Name returns the kind in words.
 func (k Kind) Name() wording.Text {
 	zh := map[Kind]string{
-		Invalid: "无效", NotFound: "未找到", Missing: "缺少值", Plugin: "插件出错", Provider: "服务商出错", Budget: "额度用尽", Timeout: "超时", Canceled: "已取消", Internal: "内部错误",
+		Invalid: "无效", NotFound: "未找到", Missing: "缺少值", Plugin: "插件出错", Provider: "服务商出错", Budget: "额度用尽", Timeout: "超时", Canceled: "已取消", Denied: "已拒绝", Internal: "内部错误",
 	}[k]
 	if zh == "" {
 		return wording.Same(string(k))

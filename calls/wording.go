@@ -116,4 +116,5 @@ var _ = wording.Add(wording.Catalog{
 	"record it again":                                                                                    "请重新录制",
 	"the recorded answer of %s: %w":                                                                      "%s 的录制回答：%w",
 	"the recorded answer of %s has no base64: %w":                                                        "%s 的录制回答不是 base64：%w",
+	"true or a map of keys":                                                                              "true 或键的映射",
 })

@@ -88,6 +88,9 @@ func rejectionError(step string, answers, output value.Value) error {
 func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.WaitingFor) ([]Answer, error) {
 	taken := make([]Answer, len(answers))
 	for i, a := range answers {
+		if err := checkDecided(state, a); err != nil {
+			return nil, err
+		}
 		if a.Message != "" {
 			taken[i] = a // readMessages finds its place
 			continue
@@ -100,7 +103,7 @@ func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.W
 		if err != nil {
 			return nil, err
 		}
-		taken[i] = Answer{Step: w.Step, Pointer: a.Pointer, Value: a.Value}
+		taken[i] = Answer{Step: w.Step, Pointer: a.Pointer, Value: a.Value, By: a.By}
 	}
 	isMessage := func(a Answer) bool { return a.Message != "" }
 	return taken, CheckAnswers(slices.DeleteFunc(slices.Clone(taken), isMessage), state.Waiting)

@@ -73,7 +73,9 @@
 // A step that misses values, and may ask for them, is set aside: step.waiting has the schema of the missing values
 // (filling.go, outcome.go). When nothing else is left to run, the run ends with flow.waiting, and its caller gets
 // a [*Waiting] (waiting.go). A call that asks people ([calls.Asker], substep.go) waits the same way, in a
-// pseudo-step STEP/question-N. Answers are read as people type them in parse_answers.go. check_answers.go checks
+// pseudo-step STEP/question-N. A step or a tool that a person has to approve waits too, with its parameters
+// (approval.go): the approved parameters are those that run. Answers are read as people type them in
+// parse_answers.go. check_answers.go checks
 // them, before a run continues: against the schema of the missing values, and by the call slot.
 //
 // # Journal

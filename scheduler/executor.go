@@ -74,6 +74,8 @@ type StepExecutor struct {
 	// made, before a model is asked; a step that asks none, when it is over. The run ends with flow.cancelled and
 	// [ErrUntil]. "" runs to the end.
 	Until string
+	// Approvals are those that the settings ask for, in every flow.
+	Approvals []flow.CallApproval
 	// Elsewhere carries out, as runs of their own, the flows that steps run and that have a queue;
 	// nil: this process does.
 	Elsewhere Elsewhere

@@ -130,7 +130,7 @@ func (t *task) checkRemaining(output value.Value) error {
 	case missingFail:
 		return t.missingError(strings.Join(w.Pointers(), ", "))
 	}
-	return &suspension{output, remaining}
+	return &suspension{output: output, remaining: remaining}
 }
 
 func (t *task) missingError(what string) error {

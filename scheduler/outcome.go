@@ -45,6 +45,10 @@ func (t *task) failedOutcome(err error) outcome {
 	}
 	info := f.Info
 	info.Step = ""
+	isDenied := info.Kind == calls.Denied && t.step.Approve != nil
+	if isDenied && t.step.Approve.Continue {
+		return t.finishedOutcome(value.OfMap(value.Pairs("error", value.Pairs("kind", string(info.Kind), "message", info.Message))))
+	}
 	if t.step.Continue && t.run.life.ctx.Err() == nil && !budget.IsExceeded(err) {
 		output := value.OfMap(value.Pairs("error", value.Pairs("kind", string(info.Kind), "message", info.Message)))
 		o := t.finishedOutcome(output)
@@ -80,13 +84,26 @@ func (t *task) stoppedOutcome(err error) outcome {
 type suspension struct {
 	// output is the call slot's output so far.
 	output, remaining value.Value
+	// approval is set where a person has to approve the step; masked are the places in its parameters that secrets were taken out of.
+	approval *journal.Approval
+	masked   []string
 }
 
 func (*suspension) Error() string { return "the step waits for values" } // no reader sees it
 
+// Is tells calls that a tool waits for a person.
+func (*suspension) Is(target error) bool { return target == calls.ErrWaiting } //nolint:errorlint // it is compared as itself
+
 // waitingOutcome returns the outcome of a task that waits for values.
 func (t *task) waitingOutcome(s *suspension) outcome {
 	n := newPendingEvent(journal.StepWaiting)
+	if s.approval != nil {
+		n.data.Approval, n.data.Masked = s.approval, s.masked
+		n.input = s.approval.WaitingFor(t.path()).RemainingSchema
+		n.data.RemainingSchema = &n.input
+		t.addCosts(n)
+		return outcome{status: order.Waiting, event: n}
+	}
 	output, masked := t.run.secrets.maskWithPointers(s.output)
 	n.setOutput(output, slices.DeleteFunc(masked, func(p string) bool { return !strings.HasPrefix(p, "/slot_data") }))
 	n.input = t.run.secrets.maskValue(s.remaining)
@@ -115,6 +132,10 @@ func (r *run) emitOutcomeLocked(t *task, o outcome) {
 	r.emitLocked(&o.event.event)
 	if o.event.event.Type == journal.StepWaiting {
 		data := &o.event.data
+		if data.Approval != nil {
+			r.waits.add(o.event.event.Seq, data.Approval.WaitingFor(t.path()))
+			return
+		}
 		was := t.recordedState()
 		modelAnswered := data.LLM.IsAnswered() || was != nil && was.HasModelAnswer()
 		w := journal.NewWaitingFor(r.vars.Language, t.path(), *data.Output, *data.RemainingSchema, modelAnswered)

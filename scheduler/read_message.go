@@ -18,6 +18,7 @@ import (
 // continues. The error is of kind Invalid if no call would.
 func (e *StepExecutor) readMessages(r *run, state *journal.RunState, answers []Answer) ([]Answer, error) {
 	read := slices.Clone(answers)
+	var added []Answer
 	for i, a := range read {
 		if a.Message == "" {
 			continue
@@ -33,6 +34,14 @@ func (e *StepExecutor) readMessages(r *run, state *journal.RunState, answers []A
 			return nil, err
 		}
 		a.Step = w.Step
+		if w.Approval != nil {
+			leave, err := readLeave(w, a)
+			if err != nil {
+				return nil, err
+			}
+			read[i], added = leave[0], append(added, leave[1:]...)
+			continue
+		}
 		canRead := e.canReadMessage(r, state.Step(w.Step), a.Message)
 		typed, isValue := e.readTyped(r, state, w, a)
 		isValue = isValue && !a.isNoValue(w, typed.Pointer, canRead)
@@ -45,7 +54,7 @@ func (e *StepExecutor) readMessages(r *run, state *journal.RunState, answers []A
 			return nil, calls.Errorf(calls.Invalid, "the message does not answer what the step %s waits for", w.Step)
 		}
 	}
-	return read, nil
+	return append(read, added...), nil
 }
 
 // findAsked returns the step that a message is for: of several, the first that waits.

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -14,15 +15,22 @@ import (
 // takeOverParams takes the parameters with which an earlier process had begun, so that interrupted work is
 // repeated with the same idempotency key and the same parameters. A failed step's parameters are computed again:
 // they may be the cause.
-func (t *task) takeOverParams() (taken bool, err error) {
+func (t *task) takeOverParams(ctx context.Context) (taken bool, err error) {
 	was := t.recordedState()
 	if was == nil || was.State == journal.StepStatusFailed {
 		return false, nil
 	}
-	if was.Params.IsNull() || len(was.MaskedParams) > 0 {
+	approved, isApproved, err := t.takeApproved(ctx, was)
+	switch {
+	case err != nil:
+		return true, err
+	case isApproved:
+		t.params = approved
+	case was.Params.IsNull() || len(was.MaskedParams) > 0:
 		return false, nil
+	default:
+		t.params, t.traced = was.Params, recordedSpans(was.Params, was.Spans)
 	}
-	t.params, t.traced = was.Params, recordedSpans(was.Params, was.Spans)
 	if t.step.EnableFilling {
 		t.filled = true
 		t.substeps.nextNumber(flow.CallSlot)
@@ -115,6 +123,9 @@ func (t *task) stillWaits() (o outcome, yes bool) {
 	if was == nil || was.State != journal.StepStatusWaiting {
 		return outcome{}, false
 	}
+	if was.Approval != nil && was.Decision == nil {
+		return t.waitingOutcome(&suspension{approval: was.Approval, masked: was.MaskedApproved}), true
+	}
 	if was.Found.IsNull() || was.HasNewAnswers {
 		return outcome{}, false
 	}
@@ -177,6 +188,9 @@ func (r *run) emitResumedLocked() {
 
 // showAnswers returns the event its answers, masked.
 func (r *run) showAnswers(n *pendingEvent) {
+	if n.data.Decision != nil {
+		return
+	}
 	n.input, n.data.Masked = r.secrets.maskWithPointers(n.params)
 	n.data.Answers, n.data.Message = &n.input, r.secrets.maskText(n.message)
 }

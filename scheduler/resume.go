@@ -115,11 +115,15 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 		return nil, err
 	}
 	bringsNothing := len(with.Answers) == 0 && with.Flow == nil
-	if bringsNothing && state.State == journal.RunWaiting && !state.HasNewAnswers() {
+	if bringsNothing && state.State == journal.RunWaiting && !state.HasNewAnswers() && len(r.earlier.answers) == 0 {
 		return nil, &Waiting{Run: info.ID, For: state.Waiting}
 	}
 	for _, n := range r.earlier.answers {
 		st := state.Step(journal.StepPath(n.event.Step, n.event.Index))
+		if n.data.Decision != nil {
+			st.Decision, st.HasNewAnswers = n.data.Decision, true
+			continue
+		}
 		st.AddAnswers(n.params)
 		st.Message, st.HasNewAnswers = n.message, true
 	}
@@ -189,7 +193,11 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 		return nil, err
 	}
 	r.earlier.read = slices.Clone(answers)
-	r.earlier.answers = answerEvents(slices.DeleteFunc(answers, func(a Answer) bool { return isRecorded(state, a) }))
+	notes := answerEvents(slices.DeleteFunc(answers, func(a Answer) bool { return isRecorded(state, a) }))
+	r.earlier.answers, err = e.decideApprovals(r, state, notes, answers)
+	if err != nil {
+		return nil, err
+	}
 	return r, e.checkAnswersWithSlot(r, state, r.earlier.answers)
 }
 
@@ -273,6 +281,9 @@ func (e *StepExecutor) reloadFlow(header *journal.RunHeader, state *journal.RunS
 // isRecorded reports whether an answer is recorded for a step which has not seen it yet.
 func isRecorded(s *journal.RunState, a Answer) bool {
 	st := s.Step(a.Step)
+	if st.Decision != nil && isSameDecision(st.Decision, a) {
+		return true
+	}
 	if a.Message != "" {
 		return st.HasNewAnswers && st.Message == a.Message
 	}

@@ -40,7 +40,7 @@ func (t *task) setEnv() {
 	t.env.Rand = &t.rand
 	t.env.Substeps = t.run.env.Substeps
 	if !t.step.Def.Info.NoSubsteps {
-		t.env.Substeps = calls.Substeps{Flows: t, Calls: t, Recorder: t}
+		t.env.Substeps = calls.Substeps{Flows: t, Calls: t, Recorder: t, Approver: t}
 		if t.step.Def.Info.MayAsk {
 			t.env.Asker = t
 		}

@@ -70,6 +70,9 @@ func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
 		if err := t.prepareParams(ctx); err != nil {
 			return value.Value{}, err
 		}
+		if err := t.approveParams(ctx); err != nil {
+			return value.Value{}, err
+		}
 		t.prepared = true
 	}
 	t.forgetWarnings()
@@ -158,7 +161,7 @@ func (t *task) checkMaskable() error {
 // prepareParams finds the parameters: the ones with which an earlier process had begun, or else it resolves
 // variables, renders, fills and checks them.
 func (t *task) prepareParams(ctx context.Context) error {
-	if taken, err := t.takeOverParams(); taken {
+	if taken, err := t.takeOverParams(ctx); taken {
 		return err
 	}
 	if len(t.step.Resolve) > 0 {

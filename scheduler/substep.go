@@ -55,12 +55,20 @@ func (t *task) runCallInside(ctx context.Context, def calls.Definition, params v
 // runTracedInside is runCallInside for parameters with known origins of their texts.
 func (t *task) runTracedInside(ctx context.Context, def calls.Definition, params value.Value, traced tracedValue) (output value.Value, err error) {
 	ctx, providers := calls.TakeProviders(ctx)
-	return t.runSubstep(def.Info.Name, def, params, func(in *task) (value.Value, error) {
+	name := def.Info.Name
+	return t.runSubstep(name, def, params, func(in *task) (value.Value, error) {
 		if len(providers) > 0 {
 			in.step.LLM = providers // the step of a pseudo-step is its own
 			in.setModels()
 		}
 		in.traced, in.names = traced, t.names
+		if t.leave != name && t.run.exec.asksFor(name) {
+			var err error
+			params, err = in.approve(ctx, approvalUse{call: name, def: def, params: params})
+			if err != nil {
+				return value.Value{}, err
+			}
+		}
 		in.collector = outputCollector{sink: in, secrets: in.run.secrets, held: &in.held}
 		return in.collector.run(in.withAsker(ctx), def, params, &in.env)
 	})
@@ -234,7 +242,7 @@ func (t *task) Ask(ctx context.Context, why string, wanted value.Value) (value.V
 		}
 		remaining, _ := output.Get("remaining_schema")
 		if w := (journal.WaitingFor{RemainingSchema: remaining}); len(w.Pointers()) > 0 {
-			return value.Value{}, &suspension{withWarning(output, why), remaining}
+			return value.Value{}, &suspension{output: withWarning(output, why), remaining: remaining}
 		}
 		data, _ := output.Get("slot_data")
 		return data, nil

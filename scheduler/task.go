@@ -50,6 +50,7 @@ type task struct {
 	prepared bool        // params are rendered and checked
 	// flowSpans are the spans of the outputs of the flow that the call flow has run.
 	flowSpans  span.Record
+	leave      string // the call that a person was asked about, in a piece of work that runs it as a tool
 	input      value.Value
 	shown      bool // step.input was emitted
 	leftBehind bool // guarded by run.mu
@@ -135,6 +136,9 @@ func (t *task) scope(ctx context.Context) *scope {
 	t.names.ctx = ctx
 	if t.names.params == nil {
 		t.names.params = []*flow.Param{t.step.When, t.step.ForEach, t.step.With}
+		if t.step.Approve != nil {
+			t.names.params = append(t.names.params, t.step.Approve.Params()...)
+		}
 	}
 	return &t.names
 }

@@ -47,6 +47,8 @@ type Answer struct {
 	// Message is the user's text, instead of a value: it is read as the value of Pointer, or of the first place that
 	// the step waits for, if it is one ("7", "yes"); else the call of the step reads it ("It is A-1042").
 	Message string
+	// By is the person who answers; only approvals look at it.
+	By Decider
 	// InField is set for a Message typed into a field of a form, which names its place: any text that fits is the
 	// value, except a question and a refusal.
 	InField bool
@@ -64,6 +66,10 @@ func (a Answer) findPlace(waiting []journal.WaitingFor) (*journal.WaitingFor, *s
 	w, err := a.findWaiter(waiting)
 	if err != nil {
 		return nil, nil, err
+	}
+	if w.Approval != nil && a.Pointer == journal.EditsPlace { // the engine checks them: their names are pointers
+		s, err := schema.Parse(value.OfMap(value.Pairs("type", "object")))
+		return w, s, err
 	}
 	properties, _ := w.RemainingSchema.Get("properties")
 	asked := ""

@@ -34,6 +34,7 @@ func Definition() calls.Definition {
 		Files:       []string{"workspace", "builtin_skills"},
 		Messages:    []string{"messages"},
 		Literal:     []string{"response_schema"},
+		Approvals:   []string{"/tools/*/*/approve"},
 		OnlyWith:    map[string]string{"json": "response_schema"},
 		Summary: calls.Text{
 			En: "Let a model work with tools (flows, calls, HTTP requests, files and skills of a workspace) until it has an answer.",

@@ -285,8 +285,9 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 			l.used[key]++
 		}
 		result, err = l.useTool(ctx, c, err)
-		if errors.Is(err, calls.ErrWaiting) {
-			return fresh, err
+		if errors.Is(err, calls.ErrWaiting) { // the other tools run: people are asked for all at once
+			waiting = err
+			continue
 		}
 		if err != nil {
 			result = l.failedResult(ctx, err)
@@ -302,7 +303,7 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 	if len(pictures) > 0 {
 		l.out.Messages = append(l.out.Messages, picturesMessage(pictures))
 	}
-	return fresh, nil
+	return fresh, waiting
 }
 
 // mayUse reports whether the skill that the model follows allows a tool. Those that read
@@ -346,9 +347,19 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 			err = refused
 		}
 		isRun := err == nil
+		var params value.Value
+		if isRun {
+			params, err = t.approvedParams(ctx, env, arguments)
+			isRun = err == nil
+		}
+		if calls.KindOf(err) == calls.Denied && ctx.Err() == nil { // no failure: the model goes on
+			denied := l.newResult(ctx, env.MessageOf(err), string(calls.Denied))
+			denied.NotRun = true
+			return denied, nil
+		}
 		if isRun {
 			var output toolOutput
-			output, err = t.run(ctx, env, arguments)
+			output, err = t.run(ctx, env, params)
 			if err == nil {
 				result := l.newResult(ctx, plainText(output.Value), "")
 				result.File = output.file

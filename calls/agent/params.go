@@ -45,7 +45,8 @@ type FlowTool struct {
 	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the flow's inputs." example:"{properties: {bread: {type: string}}}"`
 	With        *value.Map `json:"with,omitempty" doc:"Inputs that are fixed." example:"{shop: main}"`
 
-	LLM calls.ProviderNames `json:"llm,omitempty" doc:"The model providers of the flow, where it names none: a name or a list, as llm of a step. Default: those of the agent." example:"small"`
+	LLM     calls.ProviderNames `json:"llm,omitempty" doc:"The model providers of the flow, where it names none: a name or a list, as llm of a step. Default: those of the agent." example:"small"`
+	Approve calls.ApprovalRule  `json:"approve,omitempty" doc:"A person decides about each use, with its arguments: true, or a map with when, message, edit, by and timeout. See help approvals." example:"true"`
 }
 
 // CallTool runs a call.
@@ -56,23 +57,26 @@ type CallTool struct {
 	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the call's parameters but for those of with." example:"{properties: {current_query: {type: string}}}"`
 	With        *value.Map `json:"with,omitempty" doc:"Parameters that are fixed." example:"{limit: 5}"`
 
-	LLM calls.ProviderNames `json:"llm,omitempty" doc:"The model providers that the call asks: a name or a list, as llm of a step. Default: those of the agent." example:"small"`
+	LLM     calls.ProviderNames `json:"llm,omitempty" doc:"The model providers that the call asks: a name or a list, as llm of a step. Default: those of the agent." example:"small"`
+	Approve calls.ApprovalRule  `json:"approve,omitempty" doc:"A person decides about each use, with its arguments: true, or a map with when, message, edit, by and timeout. See help approvals." example:"true"`
 }
 
 // HTTPTool sends a request by the call http.
 type HTTPTool struct {
-	Name          string     `json:"name,omitempty" doc:"Its name for the model. Default: the operation." example:"price"`
-	Description   string     `json:"description,omitempty" doc:"What it does, for the model. Default: what the OpenAPI document says." example:"Returns the price of a bread."`
-	Parameters    *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, by their names in the operation, or as an object of path, query, headers and body. Default: those of the operation; arguments of one name get their place before it, as query_id and body_id. With a url: names in its braces are of the path, others of the body for POST, PUT and PATCH, else of the query." example:"{properties: {bread: {type: string}}}"`
-	ResultHeaders []string   `json:"result_headers,omitempty" doc:"Headers of the answer that the model gets to see beside the body. It sees no others." example:"[retry-after]"`
-	With          *value.Map `json:"with" doc:"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys." example:"{openapi: shop.json, operation: getPrice}"`
+	Name          string             `json:"name,omitempty" doc:"Its name for the model. Default: the operation." example:"price"`
+	Description   string             `json:"description,omitempty" doc:"What it does, for the model. Default: what the OpenAPI document says." example:"Returns the price of a bread."`
+	Parameters    *value.Map         `json:"parameters,omitempty" doc:"JSON Schema of the arguments, by their names in the operation, or as an object of path, query, headers and body. Default: those of the operation; arguments of one name get their place before it, as query_id and body_id. With a url: names in its braces are of the path, others of the body for POST, PUT and PATCH, else of the query." example:"{properties: {bread: {type: string}}}"`
+	ResultHeaders []string           `json:"result_headers,omitempty" doc:"Headers of the answer that the model gets to see beside the body. It sees no others." example:"[retry-after]"`
+	With          *value.Map         `json:"with" doc:"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys." example:"{openapi: shop.json, operation: getPrice}"`
+	Approve       calls.ApprovalRule `json:"approve,omitempty" doc:"A person decides about each use, with its arguments: true, or a map with when, message, edit, by and timeout. See help approvals." example:"true"`
 }
 
 // MCPTools are tools of an MCP server; to the model they are SERVER_TOOL.
 type MCPTools struct {
-	Server string     `json:"server" min:"1" doc:"The name of the server in the settings."`
-	Tools  []string   `json:"tools" min:"1" doc:"The names of the tools that the model may use."`
-	With   *value.Map `json:"with,omitempty" doc:"Parameters that are fixed, for all of these tools." example:"{repo: shop}"`
+	Server  string             `json:"server" min:"1" doc:"The name of the server in the settings."`
+	Tools   []string           `json:"tools" min:"1" doc:"The names of the tools that the model may use."`
+	With    *value.Map         `json:"with,omitempty" doc:"Parameters that are fixed, for all of these tools." example:"{repo: shop}"`
+	Approve calls.ApprovalRule `json:"approve,omitempty" doc:"A person decides about each use, with its arguments: true, or a map with when, message, edit, by and timeout. See help approvals." example:"true"`
 }
 
 // Input is what the work begins with: Messages, or System and Prompt with the turns between them

@@ -23,7 +23,29 @@ type tool struct {
 	literals []string
 	// words translates the descriptions of the parameters; nil leaves them as they are.
 	words func(format string, args ...any) string
-	run   func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error)
+	// fixed are the parameters that lie over the arguments.
+	fixed *value.Map
+	// call is what it runs, "" for a tool of the workspace; approve is the rule by which a person approves its uses, and at its pointer.
+	call, at string
+	approve  calls.ApprovalRule
+	run      func(ctx context.Context, env *calls.Env, params value.Value) (toolOutput, error)
+}
+
+// approvedParams returns the parameters of a use of the tool: the arguments, with what is fixed over them, and with the changes of a person
+// who had to approve the use.
+func (t tool) approvedParams(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error) {
+	if t.call == "" {
+		return arguments, nil
+	}
+	params := overlayFixed(arguments, t.fixed)
+	if env.Approver != nil {
+		return env.Approver.Approve(ctx, calls.ApprovalUse{Call: t.call, Name: t.name, Rule: t.approve, At: t.at, Params: params})
+	}
+	if t.approve.Asked {
+		return value.Value{}, calls.Errorf(calls.Invalid, "the tool %s needs the leave of a person, and there is no run that could wait for it", t.name).
+			WithHint("use it in a flow")
+	}
+	return params, nil
 }
 
 // toolOutput is what a tool has given. file is the path, as the flow writes it, of the file that a tool of the workspace has read;
@@ -67,7 +89,8 @@ type toolPlan struct {
 	flow, call        string // one of them
 	parameters, with  *value.Map
 	llm               calls.ProviderNames // who answers it; empty: who answers the agent
-	resultHeaders     []string            // of an HTTP request, those that the model gets to see
+	approve           calls.ApprovalRule
+	resultHeaders     []string // of an HTTP request, those that the model gets to see
 }
 
 const (
@@ -84,7 +107,7 @@ func (p Params) toolPlans() (plans []toolPlan) {
 			name = calls.FlowToolName(t.Path)
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/flows/%d", i), name: name, description: t.Description,
-			flow: t.Path, parameters: t.Parameters, with: t.With, llm: t.LLM})
+			flow: t.Path, parameters: t.Parameters, with: t.With, llm: t.LLM, approve: t.Approve})
 	}
 	for i, t := range p.Tools.Calls {
 		name := t.Name
@@ -92,7 +115,7 @@ func (p Params) toolPlans() (plans []toolPlan) {
 			name = calls.ToolName(t.Call)
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/calls/%d", i), name: name, description: t.Description,
-			call: t.Call, parameters: t.Parameters, with: t.With, llm: t.LLM})
+			call: t.Call, parameters: t.Parameters, with: t.With, llm: t.LLM, approve: t.Approve})
 	}
 	for i, t := range p.Tools.HTTP {
 		name := t.Name
@@ -101,12 +124,12 @@ func (p Params) toolPlans() (plans []toolPlan) {
 			name = calls.ToolName(text)
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/http/%d", i), name: name, description: t.Description,
-			call: callHTTP, parameters: t.Parameters, with: t.With, resultHeaders: t.ResultHeaders})
+			call: callHTTP, parameters: t.Parameters, with: t.With, approve: t.Approve, resultHeaders: t.ResultHeaders})
 	}
 	for i, t := range p.Tools.MCP {
 		for j, name := range t.Tools {
 			plans = append(plans, toolPlan{place: fmt.Sprintf("tools/mcp/%d", i), name: calls.ToolName(t.Server + "_" + name),
-				callPlace: fmt.Sprintf("tools/mcp/%d/tools/%d", i, j), call: callMCP + t.Server + "." + name, with: t.With})
+				callPlace: fmt.Sprintf("tools/mcp/%d/tools/%d", i, j), call: callMCP + t.Server + "." + name, with: t.With, approve: t.Approve})
 		}
 	}
 	return plans
@@ -160,19 +183,19 @@ func (t toolPlan) givenSchema() (*schema.Schema, error) {
 
 // newTool looks up what the plan names.
 func (t toolPlan) newTool(ctx context.Context, env *calls.Env) (tool, error) {
-	made := tool{name: t.name, description: t.description}
+	made := tool{name: t.name, description: t.description, fixed: t.with, call: t.call, approve: t.approve, at: "/" + t.place + "/approve"}
 	var whole *schema.Schema
 	var err error
 	if t.flow != "" {
-		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
-			outputs, err := env.Flows.RunFlow(calls.WithProviders(ctx, t.llm), t.flow, overlayFixed(arguments, t.with))
+		made.call = callFlow
+		made.run = func(ctx context.Context, env *calls.Env, inputs value.Value) (toolOutput, error) {
+			outputs, err := env.Flows.RunFlow(calls.WithProviders(ctx, t.llm), t.flow, inputs)
 			return toolOutput{Value: outputs}, err
 		}
 		whole, err = t.ofFlow(ctx, env, &made)
 	} else {
-		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
-			arguments = withLiterals(arguments, made.literals)
-			output, err := env.Calls.RunCall(calls.WithProviders(ctx, t.llm), t.call, overlayFixed(arguments, t.with))
+		made.run = func(ctx context.Context, env *calls.Env, params value.Value) (toolOutput, error) {
+			output, err := env.Calls.RunCall(calls.WithProviders(ctx, t.llm), t.call, withLiterals(params, made.literals))
 			if err != nil {
 				return toolOutput{}, err
 			}

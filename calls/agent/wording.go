@@ -57,4 +57,6 @@ var _ = wording.Add(wording.Catalog{
 	`there is nothing to do: neither messages nor prompt are given, and the run has no question`:             `没有要做的事：未给出 messages 和 prompt，运行也没有问题`,
 	`use 90s or 5m`:    `写法如 90s 或 5m`,
 	`workspace %s: %w`: `workspace %s：%w`,
+	`the tool %s needs the leave of a person, and there is no run that could wait for it`: `工具 %s 需要人的批准，而没有可以等待的运行`,
+	`use it in a flow`: `请在流程中使用`,
 })

@@ -280,4 +280,10 @@ var reference = map[string]string{
 	"The rendered text.":           "渲染后的文本。",
 	"A list":                       "列表",
 	"The chat template of a model": "模型的对话模板",
+	"One {{ expression }}; a person decides where it is true. It sees what the step sees, and params: the arguments laid over with.":    "一个 {{ 表达式 }}；为真时由人决定。可用步骤可见的名称，以及 params：with 之上叠加的参数。",
+	"The question to the person, a template over the same names.":                                                                       "给人的问题，使用相同名称的模板。",
+	"JSON pointers of the parameters that the person may change.":                                                                       "人可以修改的参数的 JSON 指针。",
+	"Who decides. operator: who may act for all users. user: the user of the run as well. Default operator.":                            "由谁决定。operator：可代表所有用户的人。user：运行的用户也可以。默认为 operator。",
+	"How long the run waits, as 30m or 24h; without a decision by then it is denied. Left out: for ever.":                               "运行等待多久，例如 30m 或 24h；到时没有决定即为拒绝。不写则一直等待。",
+	"A person decides about each use, with its arguments: true, or a map with when, message, edit, by and timeout. See help approvals.": "每次使用由人根据其参数决定：true，或包含 when、message、edit、by、timeout 的映射。见 help approvals。",
 }

@@ -188,6 +188,7 @@ func (u *unit) compileStep(k *stepKeys) {
 		s.OverrideInput = given
 		u.compileOverride(s)
 	}
+	u.compileStepApproval(s)
 	u.compileTimes(s)
 }
 
@@ -301,6 +302,9 @@ func (u *unit) compileWith(s *stepUnit) *Param {
 		return u.compileParam(s.with, &s.uses)
 	}
 	return u.compileMap(s.with, func(m member) *Param {
+		if s.known && holdsApprovals(s.Def.Info, "/"+value.Escape(m.name)) {
+			return u.compileGuarded(s, m.node, "/"+value.Escape(m.name))
+		}
 		if slices.Contains(literal, m.name) {
 			return u.compileLiteral(m.node, &s.uses)
 		}

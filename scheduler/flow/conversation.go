@@ -25,7 +25,7 @@ func isConversation(use nameUse) bool { return len(use.Path) > 0 && use.Path[0] 
 // stepReadsConversation reports whether a step reads the conversation, including the call that fills its
 // parameters and the parts that its call runs inside it.
 func (u *unit) stepReadsConversation(s *stepUnit) bool {
-	if slices.ContainsFunc(slices.Concat(s.whenUses, s.eachUses, s.uses), isConversation) {
+	if slices.ContainsFunc(slices.Concat(s.whenUses, s.eachUses, s.uses, s.approveUses()), isConversation) {
 		return true
 	}
 	if filler, ok := u.loading.Registry.Call(CallSlot); ok && s.EnableFilling && callReadsConversation(filler, value.OfMap(nil)) {
@@ -53,7 +53,8 @@ func (u *unit) stepReadsConversation(s *stepUnit) bool {
 func (u *unit) stepCanWait(s *stepUnit) bool {
 	asksForMissing := s.OnMissing == missingAsk && (s.EnableFilling || s.Call == CallSlot)
 	asks := s.Def.Info != nil && s.Def.Info.MayAsk
-	if asksForMissing || asks {
+	isApproved := s.Approve != nil || len(s.ToolApprovals) > 0
+	if asksForMissing || asks || isApproved {
 		return true
 	}
 	waits := func(f *Flow) bool { return f.CanWait }

@@ -130,6 +130,10 @@ type Step struct {
 	EnableFilling bool
 	OverrideInput value.Value
 	OnMissing     string // ask, fail, return
+	// Approve asks a person before the call runs; nil: it runs at once. ToolApprovals does so for the tools that the call uses, by the JSON
+	// pointers of their parameters approve.
+	Approve       *Approval
+	ToolApprovals map[string]*Approval
 	ToUser        bool
 	Timeout       time.Duration // 0: none
 	Retry         Retry
@@ -183,3 +187,33 @@ const (
 	CallFlow = "flow"
 	CallSlot = "slot"
 )
+
+// Canonical returns all of a step that decides about its output, without positions.
+func (s *Step) Canonical(f *Flow) value.Value {
+	needs := make([]string, len(s.Needs))
+	for i, n := range s.Needs {
+		needs[i] = f.Steps[n].ID
+	}
+	slices.Sort(needs)
+	return value.OfMap(value.Pairs(
+		"id", s.ID, "call", s.Call, "needs", needs, "implicit", s.Implicit,
+		"when", s.When.Canonical(), "with", s.With.Canonical(), "for_each", s.ForEach.Canonical(),
+		"filling", s.EnableFilling, "override", s.OverrideInput, "missing", s.OnMissing, "continue", s.Continue,
+		"approve", s.Approve.canonical(), "tools", canonicalTools(s.ToolApprovals),
+	))
+}
+
+// Canonical returns all of a flow that decides about its outputs.
+func (f *Flow) Canonical() value.Value {
+	if f == nil {
+		return value.Value{}
+	}
+	steps := make([]value.Value, len(f.Steps))
+	for i, s := range f.Steps {
+		steps[i] = value.OfList(s.Canonical(f), s.Sub.Canonical())
+	}
+	return value.OfMap(value.Pairs(
+		"inputs", f.Inputs.Doc(), "steps", value.OfList(steps...), "outputs", f.Outputs.Canonical(),
+		"user", f.User.Canonical(), "session", f.Session.Canonical(), "all_sessions", f.AllSessions, "language", f.Language, "llm", f.LLM,
+	))
+}

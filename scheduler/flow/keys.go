@@ -67,10 +67,20 @@ type stepKeys struct {
 	EnableFilling boolKey      `json:"enable_filling,omitempty" doc:"Fill missing parameters from the conversation before the call runs." example:"true"`
 	OverrideInput anyKey       `json:"override_input,omitempty" type:"object" doc:"JSON Schemas of parameters, by name, that filling uses in place of the call's own." example:"{template: {type: string}}"`
 	OnMissing     textKey      `json:"on_missing,omitempty" enum:"ask|fail|return" doc:"What to do when required values stay unknown. Default ask: the run waits for them." example:"ask"`
+	Approve       approveKey   `json:"approve,omitempty" doc:"A person decides before the call runs, with its parameters: true, or a map of the conditions. See help approvals." example:"{message: 'Shall it run?', timeout: 24h}"`
 	ToUser        boolKey      `json:"to_user,omitempty" doc:"Stream the text of the step to the user." example:"true"`
 	Timeout       durationKey  `json:"timeout,omitempty" doc:"The longest that one attempt may take, such as 30s." example:"30s"`
 	Retry         *retryKeys   `json:"retry,omitempty" doc:"How the step is tried again when a provider, a plugin or the time fails it." example:"{max_attempts: 3}"`
 	OnError       textKey      `json:"on_error,omitempty" enum:"fail|continue" doc:"continue makes a failure the output {error: {kind, message}}. Default fail: the run ends." example:"continue"`
+}
+
+type approveKeys struct {
+	When    anyKey      `json:"when,omitempty" type:"boolean|string" doc:"One {{ expression }}; a person decides where it is true. It sees what the step sees, and params: the parameters, rendered and checked. Left out: always." example:"'{{ params.body.amount > 100 }}'"`
+	Message anyKey      `json:"message,omitempty" type:"string" doc:"The question to the person, a template over what the step sees and params." example:"'Refund {{ params.body.amount }} €?'"`
+	Edit    []textKey   `json:"edit,omitempty" doc:"JSON pointers of the parameters that the person may change." example:"[/body/amount]"`
+	By      textKey     `json:"by,omitempty" enum:"operator|user" doc:"Who decides. operator: who may act for all users. user: the user of the run as well. Default operator." example:"operator"`
+	Timeout durationKey `json:"timeout,omitempty" doc:"How long the run waits; without a decision by then it is denied. Left out: for ever." example:"24h"`
+	OnDeny  textKey     `json:"on_deny,omitempty" enum:"fail|continue" doc:"fail: the run fails with the kind denied. continue: the output is {error: {kind, message}}. Default fail." example:"continue"`
 }
 
 type triggerKeys struct {

@@ -58,6 +58,7 @@ var chineseKeys = wording.Add(wording.Catalog{
 	"How the step is tried again when a provider, a plugin or the time fails it.":                                                                                                                                                "服务商、插件或时间使步骤失败时，如何重试。",
 	"continue makes a failure the output {error: {kind, message}}. Default fail: the run ends.":                                                                                                                                  "continue 使失败成为输出 {error: {kind, message}}。默认为 fail：运行结束。",
 	"What the run gives back: a map of templates over inputs and the steps' outputs.":                                                                                                                                            "运行返回的内容：使用输入和步骤输出的模板的映射。",
+	"A person decides before the call runs, with its parameters: true, or a map of the conditions. See help approvals.":                                                                                                          "调用运行之前由人根据其参数决定：true，或条件的映射。见 help approvals。",
 	"The reply when the run fails: a template over error (kind, message, hint, step).":                                                                                                                                           "运行失败时的回复：使用 error（kind、message、hint、step）的模板。",
 })
 

@@ -18,6 +18,7 @@ func (u *unit) lintCalls() {
 			u.lintInside(s)
 			u.lintAbilities(s)
 			u.lintTemplates(s)
+			u.lintApprovals(s)
 		}
 		s.Output = u.outputOf(s)
 	}

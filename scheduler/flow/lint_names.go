@@ -18,6 +18,8 @@ type templateView struct {
 	item, failure bool
 	// steps: outputs of steps may be there.
 	steps bool
+	// params is the schema of the name params in approvals; null elsewhere.
+	params value.Value
 	// where is the name of the place in messages.
 	where wording.Text
 }
@@ -68,6 +70,10 @@ func (u *unit) lintNames() {
 		}
 		uses = append(uses, u.lintUses(outer, s.eachUses)...)
 		uses = append(uses, u.lintUses(inner, s.uses)...)
+		for _, a := range s.approved {
+			inner.params = a.params
+			uses = append(uses, u.lintUses(inner, a.uses)...)
+		}
 		for i := range uses[first:] {
 			uses[first+i].asked = uses[first+i].asked || guarded[uses[first+i].to.Index]
 		}
@@ -98,6 +104,10 @@ func (u *unit) lintUses(v templateView, uses []nameUse) (steps []stepUse) {
 			continue
 		}
 		name := use.Path[0]
+		if name == paramsName && !v.params.IsNull() {
+			u.lintPath(use, v.params, wording.Same(name))
+			continue
+		}
 		if i, isStep := u.byID[name]; isStep && !slices.Contains(reservedNames, name) {
 			to := u.steps[i]
 			switch {

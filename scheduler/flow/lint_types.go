@@ -26,7 +26,7 @@ func (u *unit) outputOf(s *stepUnit) value.Value {
 	if s.Sub != nil && s.Sub.Outputs != nil {
 		doc = s.Sub.outputs
 	}
-	if s.Continue {
+	if s.Continue || s.Approve != nil && s.Approve.Continue {
 		doc = withError(doc)
 	}
 	if s.ForEach != nil {

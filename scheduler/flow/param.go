@@ -500,3 +500,31 @@ func (p *Param) Place(pointer string, offset int) (pos Position, exact bool) {
 	}
 	return at.Pos, false
 }
+
+// Canonical returns the content of a param, without positions.
+func (p *Param) Canonical() value.Value {
+	switch {
+	case p == nil:
+		return value.Value{}
+	case p.Expr != nil:
+		return value.OfMap(value.Pairs("expression", p.source))
+	case p.Text != nil:
+		return value.OfMap(value.Pairs("template", p.source))
+	case p.Map != nil:
+		m := value.NewMap(len(p.Map))
+		for _, member := range p.Map {
+			m.Set(member.Key, member.Canonical())
+		}
+		if p.Over != nil {
+			return value.OfMap(value.Pairs("map", m, "over", p.Over.Canonical()))
+		}
+		return value.OfMap(value.Pairs("map", m))
+	case p.List != nil:
+		items := make([]value.Value, len(p.List))
+		for i, item := range p.List {
+			items[i] = item.Canonical()
+		}
+		return value.OfMap(value.Pairs("list", value.OfList(items...)))
+	}
+	return value.OfMap(value.Pairs("literal", p.Literal))
+}

@@ -122,7 +122,7 @@ func (f *Flow) SecretNames() []string {
 		p.EachRef(visit)
 	}
 	for _, s := range f.Steps {
-		for _, p := range []*Param{s.When, s.ForEach, s.With} {
+		for _, p := range append([]*Param{s.When, s.ForEach, s.With}, s.approvalParams()...) {
 			p.EachRef(visit)
 		}
 		if s.Sub == nil {

@@ -81,6 +81,7 @@ type stepUnit struct {
 	uses     []nameUse  // of with
 	whenUses []nameUse
 	eachUses []nameUse
+	approved []approvalUnit
 	neededBy int          // 1 + the index of the last step that is known to need it
 	needKeys []*yaml.Node // for each of Needs the node that says so, nil when implicit
 }

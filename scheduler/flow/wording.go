@@ -264,6 +264,15 @@ var _ = wording.Add(wording.Catalog{
 	memoryHint: `请在流程中写 memory: {user: "{{ run.user }}"}`,
 	"the runs are bound to the user %q, and the memory of the flow is that of %q": "这些运行绑定到用户 %q，而流程的记忆属于 %q",
 	"memory names no user whose memory it is":                                     "memory 没有指明是谁的记忆",
+	"an approval names no call":                                                   "approvals 中的一项没有写 call",
+	"write call: http, or a pattern such as mcp.files.*":                          "请写 call: http，或 mcp.files.* 这样的模式",
+	"the pattern %q has more than one *":                                          "模式 %q 含有多个 *",
+	"by is operator or user, not %q":                                              "by 是 operator 或 user，而不是 %q",
+	"when: %w":                                                                    "when：%w",
+	"approve: %s has no effects that a person could decide about":                 "approve：%s 没有需要人决定的作用",
+	"put it on the step that acts":                                                "请写在起作用的步骤上",
+	"edit: %q is not a JSON pointer":                                              "edit：%q 不是 JSON 指针",
+	"edit: %s has no parameter %q":                                                "edit：%s 没有参数 %q",
 })
 
 // say formats a message in the built-in languages.

@@ -118,6 +118,10 @@ type Data struct {
 	Masked []string `json:"masked,omitempty"`
 	// Answers: step.answered, an object from the pointers of the remaining schema to the user's values there.
 	Answers *value.Value `json:"answers,omitempty"`
+	// Approval: step.waiting of a step that a person has to approve.
+	Approval *Approval `json:"approval,omitempty"`
+	// Decision: step.answered, the decision of a person about it.
+	Decision *Decision `json:"decision,omitempty"`
 	// Message: step.answered, the user's text instead of a value; the step reads it.
 	Message string `json:"message,omitempty"`
 }

@@ -42,7 +42,10 @@ func (s *RunState) Add(ev *Event) {
 	s.addWarning(st.ID, ev)
 	s.chargeUsage(st, data.Usage)
 	s.addPrompts(st, data.Prompts)
-	if ev.Type == StepWaiting {
+	if ev.Type == StepWaiting && data.Approval != nil {
+		s.stopWaiting(st.ID)
+		s.Waiting = append(s.Waiting, data.Approval.WaitingFor(st.ID))
+	} else if ev.Type == StepWaiting {
 		s.stopWaiting(st.ID)
 		w := NewWaitingFor("", st.ID, st.Found, st.Remaining, st.HasModelAnswer())
 		w.Whole, w.Unread, w.Misses = s.WantedSchema(st), st.misses > 0, st.misses
@@ -106,7 +109,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		// Steps that an earlier process left unfinished run again.
 		s.Error, s.Reply = nil, ""
 		for _, st := range s.byID {
-			waitsInside := st.State == StepStatusWaiting && st.Found.IsNull() // of its own it lacks nothing
+			waitsInside := st.State == StepStatusWaiting && st.Found.IsNull() && st.Approval == nil // of its own it lacks nothing
 			if st.State == StepStatusRunning || waitsInside {
 				st.State = StepStatusPending
 				s.changes.touch(st)
@@ -216,6 +219,7 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 	case StepInput:
 		if data.Params != nil {
 			st.Params = *data.Params
+			st.noteBegun()
 		}
 		if data.Input != nil {
 			st.Input = *data.Input
@@ -232,6 +236,12 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 		}
 	case StepWaiting:
 		st.State = StepStatusWaiting
+		if data.Approval != nil {
+			st.Approval, st.Decision, st.MaskedApproved, st.begunAfter = data.Approval, nil, data.Masked, false
+			st.HasNewAnswers, st.waited = false, true
+			st.addTaken(data)
+			return
+		}
 		if data.RemainingSchema != nil {
 			if st.IsUnread(*data.RemainingSchema) {
 				st.misses++
@@ -247,6 +257,10 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 		st.MaskedFound, st.HasNewAnswers, st.waited = data.Masked, false, true
 		st.addTaken(data)
 	case StepAnswered:
+		if data.Decision != nil {
+			st.Decision, st.HasNewAnswers = data.Decision, true
+			return
+		}
 		if data.Answers != nil {
 			st.addNewAnswers(*data.Answers, data.Masked)
 			if data.Message == "" { // values, not words to be read

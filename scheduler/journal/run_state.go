@@ -138,6 +138,14 @@ type StepState struct {
 	// StartedAt is when the last attempt began, and StartedSeq the Seq of that event.
 	StartedAt  time.Time `json:"-"`
 	StartedSeq int64     `json:"-"`
+	// Approval is what a person was asked to approve last, and Decision what they decided about it; nil without.
+	Approval *Approval `json:"approval,omitempty"`
+	Decision *Decision `json:"decision,omitempty"`
+	// begunAfter is set once the step was begun with other parameters than those of Approval.
+	begunAfter bool
+	// MaskedApproved are the places in the parameters of Approval that secrets were taken out of.
+	MaskedApproved []string `json:"-"`
+
 	// Params, Input and Output are as events show them.
 	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`
@@ -185,6 +193,10 @@ type StepState struct {
 	// inside is the part of Usage that was spent inside the step since it began.
 	inside llm.Usage
 }
+
+// IsApprovalLast reports whether the step was begun with no other parameters since a person was asked to approve those
+// of Approval.
+func (st *StepState) IsApprovalLast() bool { return !st.begunAfter }
 
 // FailedItems returns how many items of a for_each step have failed, including items after which on_error:
 // continue continued.

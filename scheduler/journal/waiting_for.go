@@ -14,6 +14,8 @@ import (
 type WaitingFor struct {
 	Step            string      `json:"step"`
 	RemainingSchema value.Value `json:"remaining_schema"`
+	// Approval is set if the step waits for the leave of a person: the answer to /approved is yes or no.
+	Approval *Approval `json:"approval,omitempty"`
 	// Reasons says why the values are unknown, if something went wrong: a model that failed, an answer that did not
 	// fit.
 	Reasons []string `json:"reasons,omitempty"`
@@ -190,6 +192,9 @@ func (w WaitingFor) String() string { return w.Name().En }
 
 // Name is String in the built-in languages.
 func (w WaitingFor) Name() wording.Text {
+	if w.Approval != nil {
+		return wording.Say("%s for the leave of a person", w.Step)
+	}
 	return wording.Say("%s for %s", w.Step, strings.Join(w.Pointers(), ", "))
 }
 

@@ -79,4 +79,12 @@ var _ = wording.Add(wording.Catalog{
 	"the earlier answer %s does not fit: %v":          "先前的回答 %s 不符合要求：%v",
 	"it was not given":                                "没有给出",
 	"it was not given, and the model did not find it": "没有给出，模型也没有找到",
+	"%s for the leave of a person":                    "%s 等待人的批准",
+	"approved by %s":                                  "%s 已批准",
+	"approved with changes by %s":                     "%s 修改后批准",
+	"denied by %s":                                    "%s 已拒绝",
+	"denied: nobody decided in time":                  "已拒绝：无人及时决定",
+	"edits: %q is not a JSON pointer":                 "edits：%q 不是 JSON 指针",
+	"edits: there is no %s in the parameters":         "edits：参数中没有 %s",
+	"%s: %s": "%s：%s",
 })

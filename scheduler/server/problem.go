@@ -223,6 +223,8 @@ func statusOf(kind calls.Kind) int {
 		return http.StatusGatewayTimeout
 	case calls.Canceled:
 		return http.StatusConflict
+	case calls.Denied:
+		return http.StatusForbidden
 	case calls.Internal:
 	}
 	return http.StatusInternalServerError

@@ -131,6 +131,8 @@ func kindError(kind calls.Kind, message wording.Text) *Error {
 		status = http.StatusGatewayTimeout
 	case calls.Canceled:
 		status = http.StatusServiceUnavailable
+	case calls.Denied:
+		status = http.StatusForbidden
 	case calls.Internal:
 	}
 	return NewError(status, message, "", string(kind))
