@@ -92,6 +92,9 @@ type Info struct {
 	// UsesMemory reports whether it reads or writes the memory of the flow's user: lint refuses it in a
 	// flow that names none.
 	UsesMemory bool
+	// ReadsInputs reports whether a contained call sees the inputs of the flow beside its parameters: a change of any input
+	// may change its output.
+	ReadsInputs bool
 	// OnlyRecalls reports whether a call that uses the memory leaves it unchanged, as memory-retrieve does.
 	OnlyRecalls bool
 	// AllUsers names boolean parameters with which the call reads the memories of every user, such as all_users of

@@ -22,7 +22,7 @@ import (
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name:        "input",
-		IsContained: true,
+		IsContained: true, ReadsInputs: true,
 		Files:       []string{"config_path"},
 		NoSubsteps:  true,
 		Summary: calls.Text{

@@ -43,7 +43,7 @@ prompt came from.`),
 	test := newTest(a)
 	test.AddCommand(newTestCalibrate(a))
 	root.AddCommand(
-		newRun(a), newResume(a), newRuns(a), newJournal(a), newLint(a), test, newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newServe(a), newWorker(a), newWorkers(a), newMCP(a), newToken(a), newImport(a), newInit(a), newDemo(a), newVersion(a))
+		newRun(a), newResume(a), newFork(a), newRuns(a), newJournal(a), newLint(a), test, newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newServe(a), newWorker(a), newWorkers(a), newMCP(a), newToken(a), newImport(a), newInit(a), newDemo(a), newVersion(a))
 	root.SetHelpCommand(newHelp(a))
 	for _, cmd := range root.Commands() {
 		completeFlags(a, cmd)

@@ -124,6 +124,10 @@ type Data struct {
 	Decision *Decision `json:"decision,omitempty"`
 	// Message: step.answered, the user's text instead of a value; the step reads it.
 	Message string `json:"message,omitempty"`
+	// FromRun: step.finished and step.skipped of a forked run, the run in which the step ended.
+	FromRun string `json:"from_run,omitempty"`
+	// IsGiven: step.finished of a forked run, whether the output was given with the fork; the call has not run.
+	IsGiven bool `json:"given,omitempty"`
 }
 
 // Process is one that carries runs out: a server or a worker. The program makes one; it is only data.

@@ -272,7 +272,7 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 			st.HasNewAnswers = true
 		}
 	case StepSkipped:
-		st.State, st.Reason = StepStatusSkipped, data.Reason
+		st.State, st.Reason, st.FromRun = StepStatusSkipped, data.Reason, data.FromRun
 	case StepFailed:
 		st.State, st.Error = StepStatusFailed, data.Error
 		if data.Error != nil && data.Error.Kind == calls.Canceled {
@@ -285,6 +285,7 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 			st.Output = *data.Output
 		}
 		st.MaskedOutput, st.OutputSpans = data.Masked, data.Spans
+		st.FromRun, st.IsGiven = data.FromRun, data.IsGiven
 		st.addTaken(data)
 	}
 }

@@ -193,6 +193,8 @@ const (
 	// LabelRunsOn names the remote runner of the run, for example temporal; without it every process may continue the
 	// run.
 	LabelRunsOn = "runs_on"
+	// LabelForkedFrom is the run whose steps it has kept.
+	LabelForkedFrom = "forked_from"
 	// LabelChildOf is the run that waits for it: see step.child.
 	LabelChildOf = "child_of"
 )

@@ -132,6 +132,8 @@ type StepState struct {
 	Reason string `json:"reason,omitempty"`
 	// Child is the separate run in which the step ran its flow; "" if it did so in its own run.
 	Child string `json:"child,omitempty"`
+	// FromRun is the run in which a step that a fork kept has ended; "" for one that ran in its own run.
+	FromRun string `json:"from_run,omitempty"`
 	// Items has the items of a for_each step that have begun.
 	Items []*StepState `json:"items,omitempty"`
 
@@ -172,8 +174,8 @@ type StepState struct {
 	// said is the last message.
 	said string
 
-	// IsGiven is set if a test file has the output of the step: its call has not run.
-	IsGiven bool `json:"-"`
+	// IsGiven is set if a test file or a fork has given the output of the step: its call has not run.
+	IsGiven bool `json:"given,omitempty"`
 	// Found is the output of the call slot when the step began to wait.
 	Found value.Value `json:"-"`
 	// MaskedParams, MaskedFound and MaskedOutput are the JSON pointers of values from which secrets were removed: in

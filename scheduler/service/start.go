@@ -234,7 +234,7 @@ func (r *StartRequest) runLabels(p Principal) (map[string]string, error) {
 	if err := p.checkUser(); err != nil {
 		return nil, err
 	}
-	for _, reserved := range []string{journal.LabelOwner, journal.LabelOrigin, journal.LabelSession, journal.LabelRunsOn, journal.LabelChildOf} {
+	for _, reserved := range []string{journal.LabelOwner, journal.LabelOrigin, journal.LabelSession, journal.LabelRunsOn, journal.LabelChildOf, journal.LabelForkedFrom} {
 		if _, taken := r.Labels[reserved]; taken {
 			return nil, calls.Errorf(calls.Invalid, "the label %q is set by the program (choose another name)", reserved)
 		}
