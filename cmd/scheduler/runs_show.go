@@ -220,6 +220,12 @@ func (a *app) printStep(w io.Writer, s *journal.StepState, waiting []journal.Wai
 	if s.Child != "" {
 		note = a.Language.Say("run %s", s.Child)
 	}
+	switch {
+	case s.FromRun != "":
+		note = a.Language.Say("kept from run %s", s.FromRun)
+	case s.IsGiven:
+		note = a.Language.Say("given output")
+	}
 	if failed := s.FailedItems(); failed > 0 {
 		note = "✗ " + terminal.FailedItems(a.Language, failed, len(s.Items))
 	}

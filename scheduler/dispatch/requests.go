@@ -276,3 +276,21 @@ func (d *Dispatcher) CountMissed(step string, seq int64) int {
 	d.missed[step] = count
 	return count.n
 }
+
+// Fork records a run that keeps the steps of another one, see [service.Service.Fork], and lets it go on in the background. If there is
+// no room for it now, it is taken up as an interrupted run is.
+func (d *Dispatcher) Fork(ctx context.Context, p service.Principal, r *service.ForkRequest) (run string, plan *scheduler.ForkPlan, err error) {
+	if d.IsStopping() {
+		return "", nil, ErrStopping
+	}
+	run, plan, err = d.service.Fork(ctx, p, r)
+	if err != nil {
+		return "", nil, err
+	}
+	err = d.Resume(ctx, p, run, service.ResumeWith{Wait: service.SlotWait})
+	isTakenUp := errors.Is(err, ErrAtWork) || errors.Is(err, ErrNoSlot) || errors.As(err, new(*journal.HeldError))
+	if isTakenUp {
+		err = nil
+	}
+	return run, plan, err
+}

@@ -131,6 +131,10 @@ func (s *Server) registerRuns() {
 		method: http.MethodPost, path: run + "/resume", id: "resume-run", summary: "Go on with a run, with an edited flow too", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
 	}, s.resumeRun)
 	addEndpoint(s, endpoint{
+		method: http.MethodPost, path: run + "/fork", id: "fork-run", summary: "Run a flow again from a step of a run, in a new run", scope: store.RunsWrite,
+		status: http.StatusCreated, also: map[int]reflect.Type{http.StatusOK: reflect.TypeFor[forkedRun]()}, errors: held,
+	}, s.forkRun)
+	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: run + "/cancel", id: "cancel-run", summary: "Cancel a run", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
 	}, s.cancelRun)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/waiting", id: "list-waiting", summary: "List all that runs wait for, the oldest first", scope: store.RunsRead}, s.listWaiting)

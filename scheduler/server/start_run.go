@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/dispatch"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -305,4 +306,86 @@ func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, 
 	out.Status = http.StatusOK
 	out.Body.Value, _, err = s.wholeRun(context.WithoutCancel(ctx), run)
 	return err
+}
+
+type forkRunInput struct {
+	RunID
+	Body struct {
+		At      string                 `json:"at,omitempty" doc:"The first step that runs again, or a piece of its work such as clerk/round-3. Left out, it is the first step that a change touches, or that has not ended."`
+		Inputs  value.Value            `json:"inputs,omitempty" doc:"The inputs that change, an object."`
+		Outputs map[string]value.Value `json:"outputs,omitempty" doc:"Outputs in place of the steps' own, by step: these steps do not run. Needs the scope flows:write."`
+		Params  []forkParam            `json:"params,omitempty" doc:"Values in the parameters that steps had; these steps run again. Needs the scope flows:write."`
+		Flow    *struct {
+			Text string `json:"text" minLength:"1" doc:"The text of the edited flow: the steps that it changes run again. Needs the scope flows:write."`
+		} `json:"flow,omitempty"`
+		LLM  string `json:"llm,omitempty" doc:"The name of a model provider; the run's by default."`
+		Plan bool   `json:"plan,omitempty" doc:"Only tell which steps are kept and which run."`
+	}
+}
+
+// forkParam is a value in the parameters of a step.
+type forkParam struct {
+	Step    string      `json:"step" minLength:"1"`
+	Pointer string      `json:"pointer" doc:"A JSON pointer into the parameters, for example /temperature."`
+	Value   value.Value `json:"value"`
+}
+
+// forkedRun is the answer to a fork.
+type forkedRun struct {
+	Run      string   `json:"run,omitempty" doc:"The id of the new run; none with plan."`
+	Events   string   `json:"events,omitempty" doc:"The path of its events."`
+	Kept     []string `json:"kept" doc:"The steps that keep their outputs, or have the given ones."`
+	Again    []string `json:"again" doc:"The steps that run."`
+	Repeated []string `json:"repeated,omitempty" doc:"Those of them that ran before and may act outside of the run a second time."`
+}
+
+type forkRunOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     forkedRun
+}
+
+// forkRun begins a run that keeps the steps of another one which a change does not touch.
+func (s *Server) forkRun(ctx context.Context, in *forkRunInput) (*forkRunOutput, error) {
+	if _, err := s.findRun(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	r := &service.ForkRequest{LLM: in.Body.LLM, StartedBy: service.StartedByAPI}
+	r.Run, r.At, r.Inputs, r.Outputs = in.ID, in.Body.At, in.Body.Inputs, in.Body.Outputs
+	for _, edit := range in.Body.Params {
+		r.Params = append(r.Params, scheduler.ParamEdit(edit))
+	}
+	changesFlow := in.Body.Flow != nil || len(r.Outputs) > 0 || len(r.Params) > 0
+	if changesFlow {
+		if p := checkScope(requestOf(ctx).caller, store.FlowsWrite); p != nil {
+			return nil, p
+		}
+	}
+	if in.Body.Flow != nil {
+		edited, problems, err := s.options.Service.LoadEditedText(ctx, principalOf(ctx), in.ID, in.Body.Flow.Text)
+		if err != nil {
+			return nil, err
+		}
+		if edited == nil {
+			return nil, brokenFlow(problems)
+		}
+		r.Flow = edited
+	}
+	if !in.Body.Inputs.IsNull() && in.Body.Inputs.Kind() != value.Object {
+		return nil, invalidInputs([]Fault{newFault("/inputs", wording.Say("must be an object"), wording.Text{})})
+	}
+	if in.Body.Plan {
+		plan, _, err := s.options.Service.PlanFork(ctx, principalOf(ctx), r)
+		if err != nil {
+			return nil, err
+		}
+		return &forkRunOutput{Status: http.StatusOK, Body: forkedRun{Kept: plan.Kept, Again: plan.Again, Repeated: plan.Repeated}}, nil
+	}
+	run, plan, err := s.dispatcher.Fork(context.WithoutCancel(ctx), principalOf(ctx), r)
+	if err != nil {
+		return nil, err
+	}
+	requestOf(ctx).run = run
+	place := base + "/runs/" + run
+	return &forkRunOutput{http.StatusCreated, place, forkedRun{run, place + "/events", plan.Kept, plan.Again, plan.Repeated}}, nil
 }
