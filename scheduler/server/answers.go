@@ -170,10 +170,13 @@ func (s *Server) readAnswers(in *answerRunInput, details *service.RunDetails) ([
 type resumeRunInput struct {
 	RunID
 	Body *struct {
-		Flow *struct {
-			Text string `json:"text" minLength:"1" doc:"The text of the edited flow: steps that have finished must be unchanged."`
-		} `json:"flow,omitempty"`
+		Flow *editedFlow `json:"flow,omitempty" doc:"An edited flow: steps that have finished must be unchanged."`
 	} `required:"false"`
+}
+
+// editedFlow is a flow that goes on in place of the one of a run.
+type editedFlow struct {
+	Text string `json:"text" minLength:"1" doc:"The text of the flow."`
 }
 
 // resumeRun resumes a run that failed, was cancelled or is stuck.

@@ -66,6 +66,7 @@ func requests() map[string]request {
 		"get-files":         {path: "/api/v1/runs/RUN/files", status: 200},
 		"answer-run":        {path: "/api/v1/runs/WAITS/answers", body: `{"values": {"city": "Hangzhou"}}`, status: 202, badBody: `{"answers": [{"pointer": "/city", "value": 1}]}`},
 		"resume-run":        {path: "/api/v1/runs/FAILED/resume", body: `{}`, status: 202, badBody: `{"flow": {"text": "steps: [{id: a, call: chta}]"}}`},
+		"fork-run":          {path: "/api/v1/runs/FAILED/fork", body: `{}`, status: 201, badBody: `{"at": "nope"}`},
 		"cancel-run":        {path: "/api/v1/runs/WAITS/cancel", status: 202},
 		"list-waiting":      {path: "/api/v1/waiting", status: 200, shared: true, badPath: "/api/v1/waiting?cursor=x"},
 		"follow-runs":       {path: "/api/v1/events", status: 200, shared: true},

@@ -188,3 +188,41 @@ func TestStuck(t *testing.T) {
 	defer stop()
 	until(t, lines, "event: flow.finished")
 }
+
+// TestForkRun forks a run over HTTP: anyone who may begin runs may choose a step and inputs, and only who may write flows
+// what steps are given or put out.
+func TestForkRun(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token, author := f.token("lin", store.RunsRead, store.RunsWrite), f.token("lin", store.RunsRead, store.RunsWrite, store.FlowsWrite)
+	first := f.do(token, "POST", "/api/v1/runs?wait=30s", `{"flow": "echo", "inputs": {"question": "Rain?"}}`)
+	run := first.at("/run")
+	for _, c := range []struct {
+		name, token, body string
+		status            int
+		says              string
+	}{
+		{name: "nothing is changed", token: token, body: `{}`, status: http.StatusUnprocessableEntity, says: "nothing is changed"},
+		{name: "an unknown step", token: token, body: `{"at": "nope"}`, status: http.StatusUnprocessableEntity, says: "nope"},
+		{name: "an output without the scope", token: token, body: `{"outputs": {"answer": {"text": "x"}}}`, status: http.StatusForbidden, says: "flows:write"},
+		{name: "a parameter without the scope", token: token, body: `{"params": [{"step": "answer", "pointer": "/messages", "value": []}]}`, status: http.StatusForbidden, says: "flows:write"},
+		{name: "inputs that are no object", token: token, body: `{"inputs": 7}`, status: http.StatusUnprocessableEntity, says: "object"},
+		{name: "only the plan", token: token, body: `{"inputs": {"question": "Sun?"}, "plan": true}`, status: http.StatusOK, says: `"again"`},
+		{name: "another question", token: token, body: `{"inputs": {"question": "Sun?"}}`, status: http.StatusCreated, says: `"again"`},
+	} {
+		r := f.do(c.token, "POST", "/api/v1/runs/"+run+"/fork", c.body)
+		if r.status != c.status || !strings.Contains(r.text, c.says) {
+			t.Errorf("%s: %d %s, want %d with %q", c.name, r.status, r.text, c.status, c.says)
+		}
+		if forked := r.at("/run"); c.status == http.StatusCreated {
+			if e := f.do(token, "GET", "/api/v1/runs/"+forked+"/events", "", "Accept", eventStream); !strings.Contains(e.text, "flow.finished") {
+				t.Errorf("%s: the fork has not finished: %s", c.name, e.text)
+			}
+			if one := f.do(token, "GET", "/api/v1/runs/"+forked, ""); one.at("/labels/forked_from") != run || one.at("/owner") != "lin" {
+				t.Errorf("%s: the fork is %s", c.name, one.text)
+			}
+		}
+	}
+	if r := f.do(author, "POST", "/api/v1/runs/"+run+"/fork", `{"outputs": {"nope": {}}}`); r.status != http.StatusUnprocessableEntity {
+		t.Errorf("a given output of an unknown step: %d %s", r.status, r.text)
+	}
+}

@@ -315,11 +315,9 @@ type forkRunInput struct {
 		Inputs  value.Value            `json:"inputs,omitempty" doc:"The inputs that change, an object."`
 		Outputs map[string]value.Value `json:"outputs,omitempty" doc:"Outputs in place of the steps' own, by step: these steps do not run. Needs the scope flows:write."`
 		Params  []forkParam            `json:"params,omitempty" doc:"Values in the parameters that steps had; these steps run again. Needs the scope flows:write."`
-		Flow    *struct {
-			Text string `json:"text" minLength:"1" doc:"The text of the edited flow: the steps that it changes run again. Needs the scope flows:write."`
-		} `json:"flow,omitempty"`
-		LLM  string `json:"llm,omitempty" doc:"The name of a model provider; the run's by default."`
-		Plan bool   `json:"plan,omitempty" doc:"Only tell which steps are kept and which run."`
+		Flow    *editedFlow            `json:"flow,omitempty" doc:"An edited flow: the steps that it changes run again. Needs the scope flows:write."`
+		LLM     string                 `json:"llm,omitempty" doc:"The name of a model provider; the run's by default."`
+		Plan    bool                   `json:"plan,omitempty" doc:"Only tell which steps are kept and which run."`
 	}
 }
 

@@ -207,7 +207,7 @@ func (u *twoUsers) tryFilters(t *testing.T) {
 			}
 		}
 		for path, body := range map[string]string{
-			"/answers": `{"values": {"city": "Bergen"}}`, "/answers?check=true": `{"values": {"city": "Bergen"}}`, "/resume": `{"flow": {"text": "steps: [{id: a, call: template, with: {template: x}}]"}}`, "/cancel": "",
+			"/answers": `{"values": {"city": "Bergen"}}`, "/answers?check=true": `{"values": {"city": "Bergen"}}`, "/resume": `{"flow": {"text": "steps: [{id: a, call: template, with: {template: x}}]"}}`, "/fork": `{}`, "/cancel": "",
 		} {
 			r := u.do(u.boToken(), "POST", "/api/v1/runs/"+run+path, body)
 			u.sees(path, r)

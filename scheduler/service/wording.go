@@ -88,4 +88,6 @@ var _ = wording.Add(wording.Catalog{
 
 	"a run on other machines is neither recorded nor replayed": "在其他机器上的运行既不能录制也不能重放",
 	"run it here with --on local":                              "请用 --on local 在此运行",
+	"fork that one: scheduler fork %s":                         "请分叉那一个：scheduler fork %s",
+	"the run %s is a part of the run %s":                       "运行 %s 属于运行 %s",
 })

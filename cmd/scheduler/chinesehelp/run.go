@@ -300,4 +300,38 @@ A worker of another store is not listed: all machines need the same one.`: `列�
 	"a queue's `name` to take runs from; may be given several times (default the setting worker.queues)": "取运行的队列的 `name`；可以多次给出（默认为设置 worker.queues）",
 	"register the search attributes, and end":                                                            "注册搜索属性，然后结束",
 	"how many runs of a queue to be at, at once (default the setting worker.slots)":                      "一个队列同时进行多少个运行（默认为设置 worker.slots）",
+	"Run a flow again from a step of a run":                                                              "从某个运行的一个步骤起重新运行流程",
+	"the first `step` that runs again, or a piece of its work such as clerk/round-3":                     "第一个重新运行的 `step`，或其工作的一部分，例如 clerk/round-3",
+	"an input that changes, `key=value` or key=@file":                                                    "改动的输入，`key=value` 或 key=@file",
+	"an output in place of a step's own, `STEP=JSON` or STEP=@file":                                      "代替步骤自身输出的输出，`STEP=JSON` 或 STEP=@file",
+	"a value in the parameters that a step had, `STEP:/pointer=value`: JSON, or else a text":             "步骤参数中的一个值，`STEP:/pointer=value`：JSON，否则为文本",
+	"an edited flow `file`: the steps that it changes run again":                                         "改过的流程 `file`：被改动的步骤重新运行",
+	"the `name` of the model provider (default: the run's)":                                              "模型服务商的 `name`（默认：该运行的）",
+	"do not ask before a step acts a second time":                                                        "在步骤再次产生作用之前不询问",
+	"only print which steps are kept and which run":                                                      "只显示哪些步骤保留、哪些运行",
+	`Make a new run that begins where another one stood, and carry it out. The steps that
+ended there, and depend neither on the step --at nor on a change, keep their outputs:
+they do not run again, and cost nothing again. The other run stays as it is. RUN is a
+run's id, the beginning or the end of one, or last; it may have finished, failed, been
+cancelled, or wait.
+
+Without --at the new run begins with the first step that a change touches: a new input
+(-i), an output in place of a step's own (--set-output), another value in the parameters
+that a step had (--set), an edited flow (--flow). A run that has not finished can be
+forked without any change. An agent can be forked at a round: --at clerk/round-3.
+
+What is kept and what runs is printed before. On a terminal you are asked if a step
+would run a second time that may act outside, for example send a message.
+
+Exit codes: as of run.`: `新建一个从另一个运行的某处开始的运行，并执行它。在那里已经结束、既不依赖步骤 --at 也不依赖改动的步骤
+保留其输出：不会再次运行，也不会再次付费。原来的运行保持不变。RUN 是运行的 id、id 的开头或结尾，或
+last；它可以已完成、失败、已取消，或正在等待。
+
+没有 --at 时，新的运行从改动所影响的第一个步骤开始：新的输入（-i）、代替步骤自身输出的输出
+（--set-output）、步骤参数中的另一个值（--set）、改过的流程（--flow）。没有完成的运行不作任何改动也
+可以分叉。agent 可以在某一轮分叉：--at clerk/round-3。
+
+保留什么、运行什么会先显示出来。在终端上，如果会再次运行可能对外产生作用的步骤（例如发送消息），会先询问。
+
+退出码：与 run 相同。`,
 })
