@@ -98,7 +98,7 @@ func (w *writer) add(t journal.EventType, step string, data *journal.Data) {
 func (w *writer) addGiven(step *flow.Step, was *journal.StepState, output value.Value) {
 	w.add(journal.StepStarted, step.ID, &journal.Data{Call: step.Call, ToUser: step.ToUser})
 	if was != nil && step.ForEach == nil && !was.Input.IsNull() {
-		w.add(journal.StepInput, step.ID, &journal.Data{Params: &was.Params, Input: &was.Input, Names: &was.Names, Masked: was.MaskedParams})
+		w.add(journal.StepInput, step.ID, &journal.Data{Params: &was.Params, Input: &was.Input, Names: &was.Names, Masked: was.MaskedParams, Spans: was.Spans})
 	}
 	w.add(journal.StepFinished, step.ID, &journal.Data{Output: &output, IsGiven: true})
 }
