@@ -46,7 +46,7 @@ type verdicts struct {
 // askFacts asks the facts of a user. It returns nil if the question is none for facts, or they do not answer.
 func (q *Query) askFacts(ctx context.Context, index UserIndex) (*verdicts, error) {
 	source, ok := index.(facts.Source)
-	if !ok {
+	if !ok || q.NoFacts {
 		return nil, nil
 	}
 	question, ok := facts.ReadQuestion(q.Text, q.Now)

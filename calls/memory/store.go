@@ -287,6 +287,8 @@ type Query struct {
 	// Neighbours includes memories that only stand near a hit in its session, although
 	// their relevance is below the cut.
 	Neighbours bool
+	// NoFacts leaves out what facts answer.
+	NoFacts bool
 	// Language is that of the reasons; "" is that of Text.
 	Language string
 }

@@ -46,6 +46,7 @@ func Run(t *testing.T, open Open) {
 		"in Chinese":       testChineseQuestions,
 		"order":            testOrder,
 		"newest first":     testNewestFirst,
+		"facts":            func(_ *testing.T, f *fixture) { testFacts(f) },
 		"chatter":          func(_ *testing.T, f *fixture) { testChatter(f) },
 		"snapshots":        testSnapshots,
 		"meta snapshots":   testMetaSnapshots,

@@ -38,6 +38,7 @@ func (s *Store) prepareRow(r *packed.Row, m memory.BaseMemory, now time.Time) er
 	if err := r.Prepare(m, now); err != nil {
 		return err
 	}
+	r.Reading, r.Unread = s.factOptions.read(&r.BaseMemory), s.factOptions.Off
 	if err := s.db.checkName("user", m.Context.UserID); err != nil {
 		return err
 	}
@@ -137,6 +138,7 @@ func (b *batch) saveOne(r *packed.Row) (memory.Saved, error) {
 	b.byID[r.UUID] = stored
 	b.byHash[r.Hash] = append(b.byHash[r.Hash], stored)
 	b.inserts = append(b.inserts, insertedMemory{stored.rid, in.number, r})
+	b.addFacts(u, stored.rid, r)
 	in.fresh++
 	u.n++
 	u.growth.Add(r.Content)
@@ -181,11 +183,22 @@ func (b *batch) replaceMemory(u *user, stored *storedMemory, r *packed.Row) (mem
 	b.addLater("INSERT INTO memory_old(rid, body) VALUES ($1, $2)", stored.rid, b.c.d.encode(value.Must(old).JSON()))
 	b.addLater("UPDATE memory SET session = $1, time = $2, content = $3, other = $4, extra = $5, hash = $6 WHERE rid = $7",
 		in.number, r.Timestamp.UnixMilli(), b.c.d.encode(r.Content), b.c.encodeJSON(r.Other), b.c.encodeJSON(r.Extra), r.Hash, stored.rid)
+	b.later = append(b.later, dropFacts([]int64{stored.rid})...)
+	b.addFacts(u, stored.rid, r)
 	stored.BaseMemory = r.BaseMemory
 	b.byHash[r.Hash] = append(b.byHash[r.Hash], stored)
 	u.generation++
 	u.changed = true
 	return memory.Updated, nil
+}
+
+// addFacts stores what a memory states. If facts are off, all memories of the user are read once they are on again.
+func (b *batch) addFacts(u *user, rid int64, r *packed.Row) {
+	b.later = append(b.later, addFacts(b.c, u.id, rid, &r.Reading)...)
+	if r.Unread && !u.unread {
+		u.unread = true
+		b.addLater("UPDATE memory_user SET facts = 0, facts_next = 0 WHERE id = $1 AND facts > 0", u.id)
+	}
 }
 
 func (b *batch) addLater(query string, args ...any) {

@@ -141,7 +141,7 @@ func (s *Store) wipeUser(c conn, u *user, d *memory.Deleted) error {
 		statements = append(statements, database.Statement{Query: "DELETE FROM " + condition, Args: args, Changed: count})
 	}
 	first, last := u.rid(0), u.rid(lastSeq)
-	for _, table := range []string{"memory_old", "memory_vector", "memory_unembedded"} {
+	for _, table := range []string{"memory_old", "memory_vector", "memory_unembedded", "memory_fact", "memory_fact_alias"} {
 		remove(table+" WHERE rid BETWEEN $1 AND $2", nil, first, last)
 	}
 	remove("memory WHERE rid BETWEEN $1 AND $2", &memories, first, last)

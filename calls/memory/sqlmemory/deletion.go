@@ -101,7 +101,7 @@ func (x *deletion) deleteRows(rids []int64) error {
 			return err
 		}},
 	}
-	for _, table := range []string{"memory_old", "memory_vector", "memory_unembedded", "memory"} {
+	for _, table := range []string{"memory_old", "memory_vector", "memory_unembedded", "memory_fact", "memory_fact_alias", "memory"} {
 		statements = append(statements, database.Statement{Query: "DELETE FROM " + table + " WHERE rid = ANY($1)", Any: rids})
 	}
 	return x.conn.Pipeline(statements...)

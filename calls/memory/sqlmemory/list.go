@@ -17,6 +17,11 @@ func (s *Store) Search(ctx context.Context, q *memory.Query) (*memory.Found, err
 	if err != nil {
 		return nil, err
 	}
+	if s.factOptions.Off {
+		plain := *q
+		plain.NoFacts = true
+		q = &plain
+	}
 	lists := make([][]memory.Scored, len(names))
 	for i, name := range names {
 		err := s.db.readIndex(ctx, s, name, true, func(v userView) (err error) {
@@ -27,7 +32,11 @@ func (s *Store) Search(ctx context.Context, q *memory.Query) (*memory.Found, err
 			return nil, err
 		}
 	}
-	return &memory.Found{Memories: memory.Merge(q, lists...)}, nil
+	found := &memory.Found{Memories: memory.Merge(q, lists...)}
+	if note := s.rereading.note(); note != "" {
+		found.Notes = append(found.Notes, note)
+	}
+	return found, nil
 }
 
 // LoadMemory returns a memory, or nil.

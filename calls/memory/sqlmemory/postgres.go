@@ -33,6 +33,8 @@ type SharedOptions struct {
 	Log *slog.Logger
 	// Retry is how long a lost connection is tried again; 0 is the default of pgdb.
 	Retry time.Duration
+	// Facts are which memories state facts.
+	Facts FactOptions
 }
 
 // The connections of a store at most.
@@ -47,7 +49,7 @@ func OpenShared(ctx context.Context, options SharedOptions) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &sharedDialect{log: options.Log, toFold: map[string]bool{}}
+	d := &sharedDialect{log: options.Log, factVersion: options.Facts.newVersion(), toFold: map[string]bool{}}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -62,7 +64,7 @@ func OpenShared(ctx context.Context, options SharedOptions) (*Store, error) {
 		return nil, err
 	}
 	d.db = database.Shared{Store: db}
-	s, err := newStore(ctx, d, options.Clock, options.Log)
+	s, err := newStore(ctx, d, options.Clock, options.Log, options.Facts)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -74,6 +76,8 @@ type sharedDialect struct {
 	escapedText
 	db  database.Shared
 	log *slog.Logger
+	// factVersion is that of new users.
+	factVersion int
 
 	tidy      sync.WaitGroup  // the goroutine that tidies up
 	tidyCtx   context.Context //nolint:containedctx // it ends that goroutine
@@ -180,9 +184,9 @@ func (d *sharedDialect) lockStatements(c conn, create bool, names []string, user
 		return list
 	}
 	insert := database.Statement{
-		Query: `INSERT INTO memory_user(name, analysis) SELECT name, $2 FROM unnest($1::text[]) WITH ORDINALITY n(name, i)
+		Query: `INSERT INTO memory_user(name, analysis, facts) SELECT name, $2, $3 FROM unnest($1::text[]) WITH ORDINALITY n(name, i)
 			WHERE NOT EXISTS (SELECT 1 FROM memory_user u WHERE u.name = n.name) ORDER BY i ON CONFLICT DO NOTHING`,
-		Args: []any{stored, rank.AnalysisVersion},
+		Args: []any{stored, rank.AnalysisVersion, d.factVersion},
 	}
 	return append([]database.Statement{insert}, list...)
 }

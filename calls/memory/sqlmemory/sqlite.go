@@ -33,6 +33,8 @@ type FileOptions struct {
 	// Log gets a message when memories of an older version are reindexed, which takes some
 	// time; nil discards it.
 	Log *slog.Logger
+	// Facts are which memories state facts.
+	Facts FactOptions
 }
 
 // OpenFile opens the store in a directory. It creates a missing directory and store with
@@ -75,7 +77,7 @@ func openFile(ctx context.Context, dir string, options FileOptions, synchronous,
 	if options.MaxPages > 0 {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", options.MaxPages))
 	}
-	d := &fileDialect{temporary: temporary, toFold: map[string]bool{}}
+	d := &fileDialect{temporary: temporary, factVersion: options.Facts.newVersion(), toFold: map[string]bool{}}
 	db, err := sqlitefile.Open(ctx, sqlitefile.Options{
 		Name: storeName, File: filepath.Join(dir, FileName), Layout: &layout, DamagedHint: damagedHint,
 		BusyTimeout: cmp.Or(options.BusyTimeout, time.Minute), Pragmas: pragmas,
@@ -86,7 +88,7 @@ func openFile(ctx context.Context, dir string, options FileOptions, synchronous,
 	}
 	d.file = database.NewFile(db, "memory_old", "version", "memory_", "", "owner", "user",
 		"greatest(", "max(", "least(", "min(", " FOR UPDATE SKIP LOCKED", "")
-	s, err := newStore(ctx, d, options.Clock, options.Log)
+	s, err := newStore(ctx, d, options.Clock, options.Log, options.Facts)
 	if err != nil {
 		_ = s.Close() // err says more
 		return nil, err
@@ -110,8 +112,10 @@ type fileDialect struct {
 	// users is the writer's memory of users; only its goroutine uses it.
 	users     userCache
 	temporary string // a directory that Close removes, or ""
-	closeOnce sync.Once
-	closeErr  error
+	// factVersion is that of new users.
+	factVersion int
+	closeOnce   sync.Once
+	closeErr    error
 
 	mu          sync.Mutex      // guards the fields below
 	toFold      map[string]bool // users with many memories that are not in the postings
@@ -179,7 +183,7 @@ func (d *fileDialect) lockUsers(c conn, create bool, names []string) (map[string
 	for _, name := range names {
 		u, err := d.findUser(c, name)
 		if u == nil && err == nil && create {
-			_, err = c.Exec("INSERT INTO user(name, analysis) VALUES ($1, $2)", name, rank.AnalysisVersion)
+			_, err = c.Exec("INSERT INTO user(name, analysis, facts) VALUES ($1, $2, $3)", name, rank.AnalysisVersion, d.factVersion)
 			if err == nil {
 				u, err = d.findUser(c, name)
 			}

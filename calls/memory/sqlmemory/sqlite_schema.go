@@ -149,6 +149,41 @@ ALTER TABLE user ADD COLUMN analysis INTEGER NOT NULL DEFAULT 0;
 -- and the rowids tell how many there are: a save need not write both.
 DROP TABLE tail;
 ALTER TABLE user DROP COLUMN n;
+`, `
+-- What memories state, read from them by rules: it can be dropped and read again at any time.
+CREATE TABLE fact (
+	rid       INTEGER NOT NULL,
+	n         INTEGER NOT NULL, -- among the facts of the memory
+	user      INTEGER NOT NULL,
+	subject   TEXT NOT NULL,
+	attribute TEXT NOT NULL,
+	topic     TEXT NOT NULL,
+	value     TEXT NOT NULL,
+	kind      TEXT NOT NULL,
+	old       TEXT NOT NULL,    -- the value that no longer holds, or ''
+	from_ms   INTEGER NOT NULL,
+	to_ms     INTEGER,          -- NULL unless the text says it
+	exact     INTEGER NOT NULL, -- how exactly from_ms is known
+	v0        INTEGER NOT NULL, -- the bytes of the value
+	v1        INTEGER NOT NULL,
+	c0        INTEGER NOT NULL, -- the bytes of its clause
+	c1        INTEGER NOT NULL,
+	read_by   TEXT NOT NULL,
+	PRIMARY KEY (rid, n)
+) WITHOUT ROWID;
+CREATE INDEX fact_by_subject ON fact(user, subject, attribute, from_ms);
+-- Two names of one subject: my sister, anna.
+CREATE TABLE fact_alias (
+	user  INTEGER NOT NULL,
+	alias TEXT NOT NULL,
+	name  TEXT NOT NULL,
+	rid   INTEGER NOT NULL,
+	PRIMARY KEY (user, alias, name, rid)
+) WITHOUT ROWID;
+CREATE INDEX fact_alias_by_memory ON fact_alias(rid);
+-- The version of the rules that have read all memories of the user; 0 is none. Those below facts_next are read again.
+ALTER TABLE user ADD COLUMN facts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE user ADD COLUMN facts_next INTEGER NOT NULL DEFAULT 0;
 `}
 
 // layout is that of the file.

@@ -10,12 +10,13 @@
 // # Files
 //
 // batch.go saves, view.go reads an index, index.go changes it; list.go, jobs.go, snapshot.go,
-// deletion.go, vector.go, reindex.go and check.go hold the other statements that both databases
+// deletion.go, vector.go, reindex.go, facts.go, reread.go and check.go hold the other statements that both databases
 // run. [dialect] lists the rest: sqlite*.go has them for a file, postgres*.go for a shared
 // database, for example how the words of many memories are inserted.
 package sqlmemory
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -36,24 +37,30 @@ type Store struct {
 	clock   func() time.Time
 	log     *slog.Logger
 	indexes *packed.Indexes
+
+	factOptions FactOptions
+	rereading   rereader
 }
 
 var _ memory.Store = (*Store)(nil)
 
 // newStore returns a store over an open database, whose old indexes it makes again.
-func newStore(ctx context.Context, db dialect, clock func() time.Time, log *slog.Logger) (*Store, error) {
-	s := &Store{db: db, clock: clock, log: log, indexes: packed.NewIndexes(db.indexError())}
+func newStore(ctx context.Context, db dialect, clock func() time.Time, log *slog.Logger, facts FactOptions) (*Store, error) {
+	s := &Store{db: db, clock: clock, log: log, factOptions: facts, indexes: packed.NewIndexes(db.indexError())}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	return s, s.reindex(ctx)
+	return s, cmp.Or(s.reindex(ctx), s.startRereading(ctx))
 }
 
 // Close makes the changes that still wait and closes the database. It may be called twice.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	s.stopRereading()
+	return s.db.Close()
+}
 
 // dialect is the database of a [Store] with the statements that differ between the two:
 // [fileDialect] and [sharedDialect]. It is safe for concurrent use.

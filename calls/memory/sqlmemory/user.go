@@ -17,6 +17,8 @@ type user struct {
 	embeds, changed bool
 	maxSession      int32 // the greatest number of a session
 	speakers        map[string]int32
+	// unread is set once it is noted that memories were saved without reading their facts.
+	unread bool
 	// sessions and growth are of a batch.
 	sessions map[string]*session
 	growth   packed.Growth

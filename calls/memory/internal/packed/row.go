@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/facts"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -21,6 +22,9 @@ type Row struct {
 	Other, Extra any
 	// Hash is [HashOf].
 	Hash int64
+	// Reading is what it states, and Unread reports whether facts are off. The store sets them.
+	Reading facts.Reading
+	Unread  bool
 }
 
 // Prepare normalizes a memory, or refuses it.
