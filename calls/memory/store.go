@@ -22,6 +22,7 @@ type Store interface {
 	Historian
 	JobQueue
 	Vectors
+	FactKeeper
 	// Stats counts what is stored.
 	Stats(ctx context.Context, users Users) (Stats, error)
 	// Close closes the files. What was saved before is safe.
@@ -94,6 +95,23 @@ type Lister interface {
 type Historian interface {
 	// History returns the old versions of a memory, the oldest first.
 	History(ctx context.Context, id string) ([]BaseMemory, error)
+}
+
+// FactKeeper gives what memories state.
+type FactKeeper interface {
+	// Facts returns what the memories of a user state, in the timelines of a time: the facts that begin later are left out.
+	Facts(ctx context.Context, user string, now time.Time) (*StatedFacts, error)
+	// RebuildFacts drops the facts of users and reads them again. It does nothing if facts are off.
+	RebuildFacts(ctx context.Context, users Users) error
+}
+
+// StatedFacts is what the memories of a user state.
+type StatedFacts struct {
+	Timelines []facts.Timeline
+	// Aliases are the names that mean the same subject.
+	Aliases []facts.Alias
+	// IDs are those of the memories, by the Seq of a fact.
+	IDs map[uint32]string
 }
 
 // Vectors keeps the vectors of memories. Once a model is in use, every new memory and

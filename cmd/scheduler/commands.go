@@ -115,7 +115,7 @@ user with --user, or says --all-users. --user "" is the user without a name.`,
   scheduler memory snapshot list --user lin`, "\n"),
 	}
 	addSubcommands(cmd, newMemoryAdd(a), newMemorySearch(a), newMemoryList(a), newMemoryGet(a), newMemoryDelete(a), newMemoryImport(a), newMemoryExport(a),
-		newMemoryCleanup(a), newMemorySnapshot(a), newMemoryStats(a))
+		newMemoryCleanup(a), newMemorySnapshot(a), newMemoryStats(a), newMemoryFacts(a), newMemoryWhy(a), newMemoryHistory(a), newMemoryConflicts(a))
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
+	"github.com/callnode/scheduler/calls/memory/facts"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -184,7 +185,9 @@ type memoryRanking struct {
 	Ranked  []string    `json:"ranked"`
 	Scores  []float64   `json:"scores"`
 	Latency float64     `json:"latency_ms"`
-	Notes   []string    `json:"notes,omitempty"`
+	// Superseded are the ranked memories whose fact another one has replaced.
+	Superseded []string `json:"superseded,omitempty"`
+	Notes      []string `json:"notes,omitempty"`
 }
 
 // searchLines answers the queries of a file.
@@ -288,6 +291,9 @@ func (s *memorySearch) answerLine(ctx context.Context, p *memory.SnapshotProcess
 	for i := range found.Memories {
 		r.Ranked = append(r.Ranked, found.Memories[i].Memory.ID)
 		r.Scores = append(r.Scores, found.Memories[i].Relevance)
+		if f := found.Memories[i].Fact; f != nil && f.Standing == facts.Until {
+			r.Superseded = append(r.Superseded, found.Memories[i].Memory.ID)
+		}
 	}
 	r.Latency = float64(time.Since(started).Microseconds()) / 1000
 	return r, nil

@@ -51,7 +51,7 @@ var saidTwice = []chatter{
 	{
 		name: "passport", question: "where is my passport?", want: "the passport is in the blue folder on the shelf",
 		lines: []string{
-			"need to renew the passport before summer", "the passport is in the blue folder on the shelf", "passport photos cost 12 euros",
+			"need to renew the passport before summer", "the passport is in the blue folder on the shelf",
 			"where is everybody today, the office is empty", "bought a shelf",
 		},
 	},

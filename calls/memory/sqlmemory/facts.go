@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls/database"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/facts"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 )
 
 // FactOptions are which memories state facts. The zero value reads those of users.
@@ -132,4 +133,35 @@ func (v *view) Aliases(context.Context) (list []facts.Alias, err error) {
 		return err
 	})
 	return list, err
+}
+
+// Facts returns what the memories of a user state.
+func (s *Store) Facts(ctx context.Context, user string, now time.Time) (found *memory.StatedFacts, err error) {
+	found = &memory.StatedFacts{IDs: map[uint32]string{}}
+	err = s.db.readIndex(ctx, s, user, false, func(of userView) error {
+		v := of.base()
+		found = &memory.StatedFacts{IDs: map[uint32]string{}}
+		var list []facts.Fact
+		err := v.conn.QueryRows(selectFacts, []any{v.user}, func(scan func(...any) error) error {
+			f, err := scanFact(v.conn, scan)
+			list = append(list, f)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		found.Aliases, err = v.Aliases(ctx)
+		if err != nil {
+			return err
+		}
+		found.Timelines = facts.Timelines(list, found.Aliases, now)
+		return v.conn.QueryRows("SELECT rid, id FROM memory WHERE rid IN (SELECT rid FROM memory_fact WHERE owner = $1)", []any{v.user}, func(scan func(...any) error) error {
+			var rid int64
+			var id string
+			err := scan(&rid, packed.ScanID{Kind: memory.MemoryID, To: &id})
+			found.IDs[uint32(rid)] = id //nolint:gosec // the lower half is the number
+			return err
+		})
+	})
+	return found, err
 }

@@ -13,6 +13,7 @@ type Memory struct {
 	Mirror     string     `json:"mirror,omitempty"`
 	Log        string     `json:"log,omitempty" enum:"debug|warn"`
 	Snapshot   Snapshot   `json:"snapshot,omitempty"`
+	Facts      Facts      `json:"facts,omitempty"`
 	Embeddings Embeddings `json:"embeddings,omitempty"`
 }
 
@@ -24,6 +25,12 @@ type Snapshot struct {
 	Idle      value.Duration `json:"idle,omitempty"`
 	Snapshots int            `json:"snapshots,omitempty"`
 	Drain     value.Duration `json:"drain,omitempty"`
+}
+
+// Facts say which memories state facts.
+type Facts struct {
+	Enabled bool     `json:"enabled,omitempty"`
+	Admit   []string `json:"admit,omitempty"`
 }
 
 // check refuses settings that make no sense.

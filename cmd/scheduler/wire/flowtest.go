@@ -54,7 +54,7 @@ func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 	return &flowtest.Options{
 		Executor: func(*flow.Flow) (*scheduler.StepExecutor, error) { return rt.newBareExecutor() },
 		Memory: func(ctx context.Context, clock func() time.Time) (*memory.SnapshotProcessor, error) {
-			store, err := sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{Clock: clock})
+			store, err := sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{Clock: clock, Facts: rt.factOptions()})
 			if err != nil {
 				return nil, err
 			}

@@ -43,13 +43,20 @@ func (rt *Runtime) OpenMemory(ctx context.Context, o service.MemoryOptions) (*me
 // openMemoryStore opens the store of memories.
 func (rt *Runtime) openMemoryStore(ctx context.Context, o service.MemoryOptions) (memory.Store, error) {
 	log := terminal.NewWarningLog(rt.log, terminal.Language(rt.settings.DefaultLanguage()))
+	facts := rt.factOptions()
 	if o.Temporary {
-		return sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{Clock: o.Clock})
+		return sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{Clock: o.Clock, Facts: facts})
 	}
 	if rt.SharesStore() {
-		return sqlmemory.OpenShared(ctx, sqlmemory.SharedOptions{URL: rt.settings.Store, Clock: o.Clock, Log: log})
+		return sqlmemory.OpenShared(ctx, sqlmemory.SharedOptions{URL: rt.settings.Store, Clock: o.Clock, Log: log, Facts: facts})
 	}
-	return sqlmemory.OpenFile(ctx, rt.settings.StateDir, sqlmemory.FileOptions{Clock: o.Clock, Log: log})
+	return sqlmemory.OpenFile(ctx, rt.settings.StateDir, sqlmemory.FileOptions{Clock: o.Clock, Log: log, Facts: facts})
+}
+
+// factOptions returns which memories state facts, as the settings say.
+func (rt *Runtime) factOptions() sqlmemory.FactOptions {
+	f := &rt.settings.Memory.Facts
+	return sqlmemory.FactOptions{Off: !f.Enabled, Admit: f.Admit}
 }
 
 // MemoryFile returns the path of the file of the memory.
