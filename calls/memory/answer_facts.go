@@ -23,14 +23,14 @@ const (
 	supersededFraction = 100
 )
 
-// verdict is what facts say of one memory.
+// verdict says how facts judge one memory.
 type verdict struct {
 	judged facts.Judged
 	// rank is its place among the answers, or -1 if it no longer holds.
 	rank int
 }
 
-// verdicts are what facts say of memories; nil if they do not answer.
+// verdicts judge the memories of one search; nil if facts do not answer.
 type verdicts struct {
 	of map[uint32]verdict
 	// order has the numbers of the answers.
@@ -231,7 +231,7 @@ var (
 	reasonHeld     = calls.Text{En: "held from %s to %s", Zh: "自%s至%s有效"}
 )
 
-// explainFact returns what a fact says about a memory; "" if none does.
+// explainFact returns the piece of a reason that a fact gives; "" if none does.
 func (q *Query) explainFact(v *verdicts, seq uint32, language string) string {
 	j := v.judgedOf(seq)
 	if j == nil {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Answer is what facts say to a question.
+// Answer has the facts that answer a question, and those that no longer hold.
 type Answer struct {
 	// Lead are the facts that answer, the best first.
 	Lead []Judged
@@ -243,7 +243,7 @@ func (q *Question) narrow(line *Timeline, a Answer) Answer {
 	return a
 }
 
-// present returns what holds, the newest first, and what no longer does.
+// present returns the facts that hold, the newest first, and those that no longer do.
 func (t *Timeline) present() Answer {
 	a := Answer{Many: t.Many}
 	for _, j := range slices.Backward(t.Facts) {
@@ -272,12 +272,12 @@ func (t *Timeline) at(from, until, now time.Time) Answer {
 		if until.Before(end) {
 			end = until
 		}
-		for_ := end.Sub(start)
-		if j.Kind == End || for_ <= 0 {
+		length := end.Sub(start)
+		if j.Kind == End || length <= 0 {
 			continue
 		}
-		if for_ > bestFor || for_ == bestFor && j.Kind == Past {
-			best, bestFor = i, for_
+		if length > bestFor || length == bestFor && j.Kind == Past {
+			best, bestFor = i, length
 		}
 	}
 	if best < 0 {

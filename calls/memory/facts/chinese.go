@@ -6,7 +6,7 @@ import (
 )
 
 // readChinese reads a Chinese clause: its subject, and then the predicate by the rules. A name is tried as the subject
-// if a rule reads what follows it.
+// if a rule reads the rest.
 func (e *extractor) readChinese(c *clause) {
 	text := e.source.lower[c.body.Start:c.body.End]
 	c.tail = c.body

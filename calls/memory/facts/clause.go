@@ -56,7 +56,7 @@ type sentence struct {
 	clauses []Span
 }
 
-// abbreviation is what may stand before a full stop that does not end a sentence.
+// abbreviation has a full stop that does not end a sentence, for example Dr.
 var abbreviation = regexp.MustCompile(`\b(?:dr|mr|mrs|ms|st|prof|no|vs|e\.g|i\.e)$`)
 
 // splitSentences splits at full stops, question marks and the ends of lines.

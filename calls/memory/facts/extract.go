@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/internal/date"
 )
 
-// Extract reads what a text states. It takes time in proportion to the text, and the same text always states the
+// Extract reads the facts that a text states. It takes time in proportion to the text, and the same text always states the
 // same.
 func Extract(t *Text) Reading {
 	e := extractor{text: t, source: newSource(t), speaker: Self}
@@ -71,7 +71,7 @@ type extractor struct {
 	out         Reading
 }
 
-// clause is a clause that is read, without what stands before its predicate.
+// clause is a clause that is being read, for example "now I live in Rome".
 type clause struct {
 	span    Span // of the whole
 	body    Span // without interjections and times at the beginning
@@ -82,7 +82,7 @@ type clause struct {
 	aux     auxiliaries
 }
 
-// auxiliaries is what the words before the predicate say.
+// auxiliaries says which words stand before the predicate, for example not, have or used to.
 type auxiliaries struct{ copula, negated, past, perfect, future, ended bool }
 
 func (e *extractor) readSentence(s *sentence, language *table) {
@@ -131,7 +131,7 @@ func (e *extractor) strip(s Span, t *table) Span {
 	}
 }
 
-// readCue notes a clause that begins as a correction does and has a number: it corrects what was said just before.
+// readCue notes a clause that begins as a correction does and has a number: it corrects the utterance just before.
 func (e *extractor) readCue(c *clause) {
 	text := e.source.lower[c.span.Start:c.span.End]
 	cue := c.table.find("cue", text)
@@ -215,6 +215,9 @@ func (e *extractor) setTimes(f *Fact, c *clause) {
 		return
 	}
 	text := e.source.raw[c.span.Start:f.ValueSpan.Start] + strings.Repeat(" ", len(f.Value)) + e.source.raw[f.ValueSpan.End:max(c.span.End, f.ValueSpan.End)]
+	if !date.MentionsTime(text) { // which costs less
+		return
+	}
 	periods, _ := date.FindPeriods(text, e.text.Time)
 	if len(periods) == 0 {
 		return
@@ -417,7 +420,7 @@ func (t *table) takesWords(noun string) bool {
 	return false
 }
 
-// cutValue cuts determiners before a value and what follows it.
+// cutValue cuts determiners before a value and the words behind it, for example "since May".
 func (e *extractor) cutValue(s Span, t *table) Span {
 	s = e.trim(s)
 	if m := t.find("lead", e.source.lower[s.Start:s.End]); m != nil && m[0] == 0 && m[1] < s.End-s.Start {

@@ -1,4 +1,4 @@
-// Package facts reads what memories state, by rules in English and Chinese and without a
+// Package facts reads the facts that memories state, by rules in English and Chinese and without a
 // model: for example that of "I moved to Tokyo last month" the home of the speaker is Tokyo
 // since last month. A memory stays as it was said; facts lie beside it, can be dropped and
 // read again at any time, and nothing in them says when they end. That follows from the
@@ -24,7 +24,7 @@ const Version = 1
 // By is the origin of the facts that rules read; those of a model have its name.
 const By = "rules/1"
 
-// Bounds of what is read.
+// Bounds of reading.
 const (
 	MaxFacts    = 16      // of one memory
 	MaxContent  = 8 << 10 // bytes of a content that are read
@@ -52,18 +52,17 @@ const (
 
 // Attributes that are no names of a table.
 const (
-	Noun      = "noun"   // the Topic says which: the kitchen budget
-	Amount    = "amount" // a number, with the stems of its clause as the Topic
-	Ending    = "end"    // something that stopped, with the stems of its clause as the Topic
-	LinkOf    = "link"   // an old value or a correction without a name of its own
-	topicSep  = " "
-	selfPlain = "i"
+	Noun     = "noun"   // the Topic says which: the kitchen budget
+	Amount   = "amount" // a number, with the stems of its clause as the Topic
+	Ending   = "end"    // something that stopped, with the stems of its clause as the Topic
+	LinkOf   = "link"   // an old value or a correction without a name of its own
+	topicSep = " "
 )
 
 // Span is a part of a content, in bytes.
 type Span struct{ Start, End int }
 
-// Fact is what one memory states.
+// Fact is a statement in one memory.
 type Fact struct {
 	// Seq is the number of the memory in the index of its user, and Said its timestamp. [Extract] sets Said
 	// only; a [Source] sets both from the memory, so that neither is stored with the fact.
@@ -108,7 +107,7 @@ type Text struct {
 	Foreign []Span
 }
 
-// Reading is what a text states.
+// Reading has the facts and aliases of a text.
 type Reading struct {
 	Facts   []Fact
 	Aliases []Alias

@@ -33,7 +33,7 @@ type Question struct {
 	Mode       Mode
 	// From and Until bound the time that is asked for if the mode is At.
 	From, Until time.Time
-	// Value is what came after, if the mode is Before.
+	// Value is the one that came after, if the mode is Before.
 	Value string
 	// YesNo reports whether yes or no would answer it.
 	YesNo bool
@@ -43,7 +43,7 @@ type Question struct {
 const maxQuestion = 300
 
 // ReadQuestion reads the question that a text asks of one attribute of one subject. ok is false if the text asks for
-// anything else, or for more: facts answer only where the words of the attribute, the subject and at most one other
+// anything else, or for more: facts answer only if the words of the attribute, the subject and at most one other
 // word are the whole question.
 func ReadQuestion(text string, now time.Time) (q *Question, ok bool) {
 	text = lastQuestion(strings.TrimSpace(strings.ToValidUTF8(text, "")))
@@ -56,7 +56,7 @@ func ReadQuestion(text string, now time.Time) (q *Question, ok bool) {
 	return readEnglishQuestion(text, now)
 }
 
-// sentenceEnd ends a sentence of a question, or what is said before it.
+// sentenceEnd ends a sentence before or in a question.
 var sentenceEnd = value.CompileLater(`[.!。！\n]\s+|[!。！]|[:：]\s|[?？]`)
 
 // lastQuestion returns the last sentence with a question mark; the text if there is none.
@@ -279,7 +279,7 @@ func (q *Question) matchAsk(words []string, t *table) bool {
 	return true
 }
 
-// chineseSpace is what does not count in a Chinese question.
+// chineseSpace matches spaces and marks of Chinese questions.
 var chineseSpace = value.CompileLater(`[\s，,。.？?！!、~～：:]+`)
 
 // readChineseQuestion reads a question in Chinese.
@@ -312,7 +312,7 @@ func readChineseQuestion(text string, now time.Time) (*Question, bool) {
 	return q.askChineseTopic(rest, t, false)
 }
 
-// readChineseRelation reads a subject such as 我朋友 or 我朋友阿杰, and returns the question without it. Where nothing else is
+// readChineseRelation reads a subject such as 我朋友 or 我朋友阿杰, and returns the question without it. If nothing else is
 // asked, as in 我女朋友是谁, the relation itself is.
 func (q *Question) readChineseRelation(text string, t *table) (rest string) {
 	m := t.find("qrelation", text)
@@ -363,7 +363,7 @@ func (q *Question) matchChineseAsk(rest string, t *table, others int) bool {
 	return best <= others
 }
 
-// askChineseTopic makes a question for a noun, an amount or an ending of what is left of it.
+// askChineseTopic makes a question for a noun, an amount or an ending of the rest.
 func (q *Question) askChineseTopic(rest string, t *table, isBare bool) (*Question, bool) {
 	hasWh := t.find("wh", rest) != nil
 	counts := t.find("count", rest) != nil

@@ -126,11 +126,9 @@ func readTable(text string, spaced bool) (*table, error) {
 		case key == "valid":
 			t.valid[attribute] = strings.Fields(rest)
 		case key == "fix":
-			p, err := regexp.Compile(t.expand(rest))
-			if err != nil {
+			if err := t.addFix(rest); err != nil {
 				return nil, fmt.Errorf("line %d: %w", n+1, err)
 			}
-			t.fixes = append(t.fixes, p)
 		case key == "ask":
 			t.addAsk(attribute, rest)
 		case key == "topic":
@@ -269,6 +267,13 @@ func (t *table) addRule(attribute, key, pattern string) error {
 	}
 	r.pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 	return nil
+}
+
+// addFix adds a pattern of a sentence that corrects another.
+func (t *table) addFix(pattern string) error {
+	p, err := regexp.Compile(t.expand(pattern))
+	t.fixes = append(t.fixes, p)
+	return err
 }
 
 // addAsk adds a way to ask: alternatives of words in any order, or a pattern in Chinese.

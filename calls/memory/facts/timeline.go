@@ -99,7 +99,7 @@ func compareFacts(a, b Fact) int {
 // a state more than an end, as in "left Maersk and joined Siemens".
 var kindRank = map[Kind]int{Correction: 0, Change: 0, State: 1, End: 2, Past: 3, Link: 4}
 
-// onePerMemory keeps the best fact of each memory, and all values where several may hold.
+// onePerMemory keeps the best fact of each memory, and all values if several may hold.
 func onePerMemory(group []Fact, many bool) []Fact {
 	if many {
 		return group
