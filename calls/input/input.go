@@ -23,8 +23,8 @@ func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name:        "input",
 		IsContained: true, ReadsInputs: true,
-		Files:       []string{"config_path"},
-		NoSubsteps:  true,
+		Files:      []string{"config_path"},
+		NoSubsteps: true,
 		Summary: calls.Text{
 			En: "Build a prompt from a context template, the user's words and memory.",
 			Zh: "用上下文模板、用户输入和长短期记忆构建 prompt。",
