@@ -47,7 +47,7 @@ var layers = map[string][]string{
 	"llm/prompt/internal/pyvalue":    {"llm/prompt/internal/fault", "llm/prompt/internal/lettercase", "llm/prompt/internal/trace", "llm/value"},
 	"llm/prompt/internal/pongo2tree": {}, // pongo2, and nothing of ours
 	"llm/prompt/internal/builtins":   {"llm/prompt/internal/fault", "llm/prompt/internal/lettercase", "llm/prompt/internal/pongo2tree", "llm/prompt/internal/pyvalue", "llm/prompt/internal/trace", "llm/value"},
-	"llm/prompt/internal/ast":        {"llm/prompt/internal/builtins", "llm/prompt/internal/pyvalue", "llm/value"},
+	"llm/prompt/internal/ast":        {"llm/prompt/internal/builtins", "llm/prompt/internal/pyvalue", "llm/prompt/internal/trace", "llm/value"},
 	"llm/prompt/internal/constancy":  {"llm/prompt/internal/ast", "llm/prompt/internal/eval", "llm/prompt/internal/pyvalue", "llm/value"},
 	"llm/prompt/internal/refs":       {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/pyvalue", "llm/value"},
 	"llm/prompt/internal/syntax":     {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/fault", "llm/prompt/internal/pongo2tree", "llm/prompt/internal/pyvalue", "llm/prompt/internal/refs", "llm/prompt/internal/strftime", "llm/value"},

@@ -161,3 +161,18 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkChatPromptTraced renders as a step does, with a record of where each byte comes from.
+func BenchmarkChatPromptTraced(b *testing.B) {
+	t, err := Parse(Source{Text: chatTemplate})
+	if err != nil {
+		b.Fatal(err)
+	}
+	scope := Values{Map: chatValues()}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := t.RenderTraced(context.Background(), scope); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

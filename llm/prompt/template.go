@@ -10,7 +10,6 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/prompt/internal/syntax"
-	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -108,18 +107,3 @@ func CheckWith(src Source, opts Options) (refs []Ref, errs []*Error) {
 // Strftime formats a time by the directives of C's strftime. Those it does not know
 // stay as they are; %-d and its like drop leading zeros.
 func Strftime(t time.Time, format string) string { return strftime.Format(t, format) }
-
-// AlignSpans returns the spans of a text that was rendered with masks, which may be otherwise where
-// they are [Span] Secret, as those of the text of the run with its masks. Neighbours of which is not
-// known which bytes are of which become one, that was computed from all of them. Where the text
-// between stands there in more than one way, that is all from the first to the last that is secret.
-// ok is false where not even the ends are the same, and the sources are those of the whole text.
-func AlignSpans(spans []Span, rendered, recorded, mask string) (aligned []Span, ok bool) {
-	return trace.AlignSpans(spans, rendered, recorded, mask)
-}
-
-// GapsBetween returns the bytes of a text between parts of it: the first is its beginning, the
-// last its end. ok is false unless there is just one way to find them.
-func GapsBetween(parts []string, text string) (gaps []value.ByteRange, ok bool) {
-	return trace.GapsBetween(parts, text)
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -227,6 +228,14 @@ type Segment struct {
 	X    Node
 	// The bytes of the text or the expression in the source.
 	Off, Stop int
+	// Origin is that of the text, made once: a traced rendering writes it many times.
+	Origin *trace.Origin
+}
+
+// TextSegment returns the segment of a text that begins at a byte of the source.
+func TextSegment(text string, off int) Segment {
+	stop := off + len(text)
+	return Segment{Text: text, Off: off, Stop: stop, Origin: trace.LiteralOrigin(off, stop, true)}
 }
 
 // JumpStmt is break or continue.

@@ -22,6 +22,8 @@ type evaluator struct {
 	frame *frame
 	slots []slot // outer names that were looked up
 	calls int    // macros inside each other
+	// inCondition is set in a condition of a rendering that is traced: Trace is off meanwhile.
+	inCondition bool
 
 	// of templates
 	prog     *ast.Program
@@ -91,7 +93,7 @@ func (m *evaluator) release() {
 	}
 	m.slots, m.out = m.slots[:0], out
 	m.Run = pyvalue.Run{}
-	m.frame, m.prog, m.calls = nil, nil, 0
+	m.frame, m.prog, m.calls, m.inCondition = nil, nil, 0, false
 	m.walk = pongo2tree.Execution{}
 	m.captured, m.parts = pyvalue.None, nil
 	evaluators.Put(m)
@@ -117,7 +119,7 @@ func (m *evaluator) lookupOuter(n *ast.NameNode) (pyvalue.Val, error) {
 		return pyvalue.None, fault.WithPosition(err, n.Pos())
 	}
 	s.seen, s.v = true, pyvalue.Val{V: v}
-	if m.Trace && ok {
+	if (m.Trace || m.inCondition) && ok { // the template may print it later
 		s.v = s.v.WithOrigin(trace.NameOrigin(n.Name, v))
 		m.Touch(s.v.Origin())
 	}
@@ -166,6 +168,10 @@ func (m *evaluator) tracePrinted(v pyvalue.Val, length, start, stop int) {
 
 // addPart records the origin of the text that was just written.
 func (m *evaluator) addPart(p trace.Part) {
+	const room = 32
+	if m.parts == nil {
+		m.parts = make([]trace.Part, 0, room)
+	}
 	p.From = p.From.DecidedBy(m.Decided)
 	m.parts = append(m.parts, p)
 }

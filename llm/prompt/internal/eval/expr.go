@@ -292,7 +292,7 @@ func (m *evaluator) compareQuickly(op string, a, b pyvalue.Val) (bool, error) {
 // evalTruth evaluates a condition.
 func (m *evaluator) evalTruth(n ast.Node) (bool, error) {
 	touched := len(m.Touched)
-	v, err := m.eval(n)
+	v, err := m.evalCondition(n)
 	if m.Masked {
 		isMask := m.isOfMask(v, err)
 		m.noteDecision(touched)
@@ -313,6 +313,17 @@ func (m *evaluator) evalTruth(n ast.Node) (bool, error) {
 		return false, fault.WithPosition(err, n.Pos())
 	}
 	return t, nil
+}
+
+// evalCondition evaluates a condition, without a trace unless it matters that a mask is in the place of a secret: no text is made of it.
+func (m *evaluator) evalCondition(n ast.Node) (pyvalue.Val, error) {
+	if !m.Trace || m.Masked {
+		return m.eval(n)
+	}
+	m.Trace, m.inCondition = false, true
+	v, err := m.eval(n)
+	m.Trace, m.inCondition = true, false
+	return v, err
 }
 
 // eval evaluates an expression.
@@ -376,7 +387,7 @@ func (m *evaluator) evalTraced(n ast.Node) (pyvalue.Val, error) {
 
 func (m *evaluator) evalWithOrigin(n ast.Node) (pyvalue.Val, error) {
 	outer, decided := m.Touched, m.Decided
-	m.Touched = nil
+	m.Touched = outer[len(outer):] // the room behind those of the outer expression
 	v, err := m.eval(n)
 	if m.isOfMask(v, err) {
 		v, err = pyvalue.OfStr(maskText), nil

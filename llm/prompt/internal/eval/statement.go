@@ -167,8 +167,7 @@ func (m *evaluator) writeSegments(r ast.OutputRun) error {
 			return fault.WithPosition(err, s.Off)
 		}
 		if m.Trace {
-			stop := s.Off + len(s.Text)
-			m.addPart(trace.Part{Length: len(s.Text), From: trace.LiteralOrigin(s.Off, stop, true), Start: s.Off, Stop: stop})
+			m.addPart(trace.Part{Length: len(s.Text), From: s.Origin, Start: s.Off, Stop: s.Stop})
 		}
 	}
 	return nil

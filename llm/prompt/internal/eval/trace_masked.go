@@ -9,10 +9,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// A run keeps no secrets. To find the origin of a text later, it is rendered again with masks in their place, and
-// the result differs wherever the template computes with a secret or decides by one. So a trace with masks
+// Steps of a run that look at its record, in which masks stand for secrets, trace with the masks in their place (package
+// guess). The result differs wherever the template computes with a secret or decides by one. So a trace with masks
 // continues when an expression fails with a mask, and marks the spans that may differ in the run: [Span] Secret.
-// [AlignSpans] finds the others in the text of the run.
 
 // maskText is the result of an expression that fails with a mask.
 const maskText = "***"

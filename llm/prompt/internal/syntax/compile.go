@@ -131,14 +131,14 @@ func (c *compiler) addText(from, to int, kind, sign byte) {
 	for text != "" {
 		i := strings.IndexByte(text, '\r')
 		if i < 0 {
-			c.run = append(c.run, ast.Segment{Text: text, Off: from})
+			c.run = append(c.run, ast.TextSegment(text, from))
 			return
 		}
 		if i > 0 {
-			c.run = append(c.run, ast.Segment{Text: text[:i], Off: from})
+			c.run = append(c.run, ast.TextSegment(text[:i], from))
 		}
 		if !strings.HasPrefix(text[i+1:], "\n") {
-			c.run = append(c.run, ast.Segment{Text: "\n", Off: from + i})
+			c.run = append(c.run, ast.TextSegment("\n", from+i))
 		}
 		text, from = text[i+1:], from+i+1
 	}

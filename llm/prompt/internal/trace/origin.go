@@ -7,6 +7,7 @@ package trace
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -86,6 +87,10 @@ func ElementOrigin(o *Origin, i int) *Origin {
 // ComputedOrigin returns the origin of a value that was computed from others.
 func ComputedOrigin(from []*Origin) *Origin {
 	c := &Origin{kind: Computed}
+	if isSingle := len(from) == 1 && from[0] != nil && from[0].kind == Reference; isSingle { // as most are
+		c.from, c.decided = []*Origin{from[0]}, from[0].decided
+		return c
+	}
 	seen := map[*Origin]bool{}
 	var add func(o *Origin)
 	add = func(o *Origin) {
@@ -206,11 +211,20 @@ func (o *Origin) Completed(computed *Origin) *Origin {
 
 // ref returns the name and the pointer of a reference.
 func (o *Origin) ref() ValueRef {
-	pointer := ""
+	var room [8]string
+	keys, size := room[:0], 0
 	for ; o.parent != nil; o = o.parent {
-		pointer = "/" + value.Escape(o.key) + pointer
+		key := value.Escape(o.key)
+		keys = append(keys, key)
+		size += 1 + len(key)
 	}
-	return ValueRef{Name: o.key, Pointer: pointer}
+	var pointer strings.Builder
+	pointer.Grow(size)
+	for _, key := range slices.Backward(keys) {
+		pointer.WriteByte('/')
+		pointer.WriteString(key)
+	}
+	return ValueRef{Name: o.key, Pointer: pointer.String()}
 }
 
 // SourcesOf returns the values that a value was taken or computed from.

@@ -26,7 +26,13 @@ const (
 // the template. masked tells that secrets are masks.
 func SpansOf(parts []Part, start, stop int, masked bool) []Span {
 	list := make([]Span, 0, len(parts))
-	end := 0
+	end, references := 0, 0
+	for _, p := range parts {
+		if p.From.IsReference() {
+			references++
+		}
+	}
+	sources := make([]ValueRef, 0, references) // of all references: one allocation
 	for _, p := range parts {
 		s := Span{Start: end, End: end + p.Length, Kind: Computed, TemplateStart: p.Start, TemplateEnd: p.Stop}
 		end = s.End
@@ -40,7 +46,8 @@ func SpansOf(parts []Part, start, stop int, masked bool) []Span {
 		case o.kind == Reference:
 			ref := o.ref()
 			ref.Start, ref.End = o.offset, o.offset+p.Length
-			s.Kind, s.Sources = Reference, []ValueRef{ref}
+			sources = append(sources, ref)
+			s.Kind, s.Sources = Reference, sources[len(sources)-1:len(sources):len(sources)]
 		default:
 			for _, from := range o.from {
 				s.Sources = append(s.Sources, from.ref())
