@@ -20,9 +20,10 @@ import (
 // Decider is a person who answers a run. The program makes one for each request; the zero Decider may decide about no approval.
 type Decider struct {
 	// Name stands in the record: a user, the name of a token, or a word such as operator.
-	Name string
+	Name string `json:"name"`
 	// IsOperator is set for a person who may act for all users, User for the user whose run it is: see [flow.Approval] ByUser.
-	IsOperator, IsUser bool
+	IsOperator bool `json:"is_operator,omitempty"`
+	IsUser     bool `json:"is_user,omitempty"`
 }
 
 // DecidedError means that a person, or the clock, decided about an approval before. It is in an error of kind Canceled.

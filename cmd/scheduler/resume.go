@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/jsonc"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
@@ -20,6 +21,9 @@ import (
 // resumeFlags are the flags of the subcommand resume.
 type resumeFlags struct {
 	set       []string
+	approve   []string
+	deny      []string
+	reason    string
 	inputFile string
 	flowFile  string
 	now       string
@@ -60,11 +64,13 @@ still waits, 130 interrupted.`,
   scheduler resume last
   scheduler resume 0199f0c2 --set /city=Hangzhou --set /days=3
   scheduler resume last --set 'book[2]:/date=2026-05-01'
+  scheduler resume last --approve refund --set refund:/body/amount=20
+  scheduler resume last --deny --reason 'too much'
   scheduler resume last --flow fixed.yaml`, "\n"),
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeResumable(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			run, err := f.show.splitArgs(args)
+			run, err := f.show.splitArgs(f.takeStep(args))
 			if err != nil {
 				return err
 			}
@@ -73,6 +79,11 @@ still waits, 130 interrupted.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.set, "set", nil, "an answer, `[STEP:]/pointer=value`")
+	flags.StringArrayVar(&f.approve, "approve", nil, "approve the use of a call that waits, `STEP`; it may be left out if one waits; changes with --set STEP:/pointer=value")
+	flags.Lookup("approve").NoOptDefVal = onlyWaiter
+	flags.StringArrayVar(&f.deny, "deny", nil, "deny it, `STEP`; it may be left out if one waits")
+	flags.Lookup("deny").NoOptDefVal = onlyWaiter
+	flags.StringVar(&f.reason, "reason", "", "why it is denied, a `text`")
 	flags.StringVar(&f.inputFile, "input", "", "answers as a JSON `file`, - for stdin: {\"/pointer\": value}, or {STEP: {...}}")
 	flags.StringVar(&f.flowFile, "flow", "", "go on with an edited flow `file`; steps that finished must be unchanged")
 	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock (default: now)")
@@ -122,7 +133,7 @@ func (a *app) resumeRun(ctx context.Context, name string, f *resumeFlags) error 
 // resumeWith continues with the answers of the flags. With an edited flow the run continues first: its steps may
 // wait for other answers now.
 func (s *session) resumeWith(ctx context.Context, edited *flow.Flow, f *resumeFlags) error {
-	hasAnswers := len(f.set) > 0 || f.inputFile != ""
+	hasAnswers := len(f.set)+len(f.approve)+len(f.deny) > 0 || f.inputFile != ""
 	if edited != nil {
 		err := s.printEvents(s.run.Continue(ctx, scheduler.Resumption{Flow: edited}))
 		if err == nil && hasAnswers {
@@ -173,9 +184,16 @@ func (a *app) answersOf(f *resumeFlags, waiting []journal.WaitingFor) ([]schedul
 			return nil, err
 		}
 	}
-	var set []scheduler.Answer
+	set, err := f.decisions(waiting)
+	if err != nil {
+		return nil, err
+	}
 	var wrong []error
 	for _, text := range f.set {
+		if isEdit, edited := f.addEdit(set, text, waiting); isEdit {
+			set = edited
+			continue
+		}
 		answer, err := scheduler.ParseAnswer(text, waiting)
 		if err != nil {
 			wrong = append(wrong, err)
@@ -195,4 +213,93 @@ func (a *app) answersOf(f *resumeFlags, waiting []journal.WaitingFor) ([]schedul
 	}
 	answers = append(answers, set...)
 	return answers, scheduler.CheckAnswers(answers, waiting)
+}
+
+// takeStep takes the step after --approve or --deny out of the arguments: these flags need none, so that it reads as one.
+func (f *resumeFlags) takeStep(args []string) []string {
+	if len(args) < 2 || f.show.explain != "" {
+		return args
+	}
+	for _, steps := range [][]string{f.approve, f.deny} {
+		if len(f.approve)+len(f.deny) == 1 && len(steps) == 1 && steps[0] == onlyWaiter {
+			steps[0] = args[1]
+			return args[:1]
+		}
+	}
+	return args
+}
+
+// onlyWaiter is --approve and --deny without a step: the only one that waits.
+const onlyWaiter = "-"
+
+// decisions returns the answers of --approve and --deny.
+func (f *resumeFlags) decisions(waiting []journal.WaitingFor) (answers []scheduler.Answer, err error) {
+	add := func(steps []string, approved bool) error {
+		for _, step := range steps {
+			w, err := findApproval(waiting, step)
+			if err != nil {
+				return err
+			}
+			answers = append(answers, scheduler.Answer{Step: w.Step, Pointer: journal.ApprovedPlace, Value: value.OfBool(approved)})
+			if f.reason != "" {
+				answers = append(answers, scheduler.Answer{Step: w.Step, Pointer: journal.ReasonPlace, Value: value.OfString(f.reason)})
+			}
+		}
+		return nil
+	}
+	if err := add(f.approve, true); err != nil {
+		return nil, err
+	}
+	return answers, add(f.deny, false)
+}
+
+// findApproval returns the approval of a step that waits.
+func findApproval(waiting []journal.WaitingFor, step string) (*journal.WaitingFor, error) {
+	var steps []string
+	for i, w := range waiting {
+		if w.Approval == nil {
+			continue
+		}
+		if w.Step == step {
+			return &waiting[i], nil
+		}
+		steps = append(steps, w.Step)
+	}
+	switch {
+	case len(steps) == 0:
+		return nil, calls.Errorf(calls.Invalid, "no step waits for the leave of a person").WithHint("leave --approve and --deny out")
+	case step != onlyWaiter:
+		return nil, calls.Errorf(calls.Invalid, "the step %q does not wait for the leave of a person", step).WithHint("waiting: %s", strings.Join(steps, ", "))
+	case len(steps) > 1:
+		return nil, calls.Errorf(calls.Invalid, "several steps wait for the leave of a person").WithHint("write --approve=STEP or --deny=STEP; waiting: %s", strings.Join(steps, ", "))
+	}
+	for i, w := range waiting {
+		if w.Step == steps[0] {
+			return &waiting[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// addEdit adds a change of --set, STEP:/pointer=value, to the decision about that step; isEdit is false for an answer of another kind.
+func (f *resumeFlags) addEdit(answers []scheduler.Answer, text string, waiting []journal.WaitingFor) (isEdit bool, edited []scheduler.Answer) {
+	place, typed, ok := strings.Cut(text, "=")
+	step, pointer, hasStep := strings.Cut(place, ":")
+	if !hasStep {
+		step, pointer = onlyWaiter, place
+	}
+	w, err := findApproval(waiting, step)
+	if err != nil || !ok || slices.Contains([]string{journal.ApprovedPlace, journal.ReasonPlace}, pointer) {
+		return false, answers
+	}
+	v, err := value.ParseJSON([]byte(typed))
+	if before, _ := w.Approval.Params.At(pointer); err != nil || before.Kind() == value.String {
+		v = value.OfString(typed)
+	}
+	i := slices.IndexFunc(answers, func(a scheduler.Answer) bool { return a.Step == w.Step && a.Pointer == journal.EditsPlace })
+	if i < 0 {
+		return true, append(answers, scheduler.Answer{Step: w.Step, Pointer: journal.EditsPlace, Value: value.OfMap(value.Pairs(pointer, v))})
+	}
+	answers[i].Value.Map().Set(pointer, v)
+	return true, answers
 }

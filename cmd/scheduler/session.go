@@ -263,6 +263,9 @@ func (a *app) printWaiting(run string, waiting []journal.WaitingFor, typed []sch
 		return
 	}
 	fmt.Fprintf(a.Stderr, "%s\n  %s\n", a.Language.Say("go on with:"), a.resumeCommand(run, waiting, typed))
+	if slices.ContainsFunc(waiting, func(w journal.WaitingFor) bool { return w.Approval != nil }) {
+		a.Tellf("--deny in place of --approve denies it, with --reason TEXT")
+	}
 }
 
 // programName returns the name by which a shell finds this program: its base name if that is on the path, else its
@@ -360,6 +363,10 @@ func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []sc
 		parts = append(parts, "--set", terminal.ShellQuote(step+pointer+"="+text))
 	}
 	for _, w := range waiting {
+		if w.Approval != nil {
+			parts = append(parts, "--approve="+terminal.ShellQuote(w.Step))
+			continue
+		}
 		for _, pointer := range w.Pointers() {
 			known := false
 			for _, a := range typed {

@@ -407,4 +407,11 @@ var _ = wording.Add(wording.Catalog{
 	"given output":           "输出由分叉给定",
 	"kept from run %s":       "保留自运行 %s",
 	"the run was not forked": "没有分叉该运行",
+	"--deny in place of --approve denies it, with --reason TEXT": "把 --approve 换成 --deny 即为拒绝，可加 --reason 文本",
+	"no step waits for the leave of a person": "没有步骤在等待人的批准",
+	"leave --approve and --deny out": "请去掉 --approve 和 --deny",
+	"the step %q does not wait for the leave of a person": "步骤 %q 没有在等待人的批准",
+	"waiting: %s": "正在等待：%s",
+	"several steps wait for the leave of a person": "有多个步骤在等待人的批准",
+	"write --approve=STEP or --deny=STEP; waiting: %s": "请写 --approve=步骤 或 --deny=步骤；正在等待：%s",
 })

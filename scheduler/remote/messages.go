@@ -52,18 +52,22 @@ type reply struct {
 
 // answer is a [scheduler.Answer] with its value as JSON.
 type answer struct {
-	Step    string          `json:"step,omitempty"`
-	Pointer string          `json:"pointer,omitempty"`
-	Value   json.RawMessage `json:"value"`
-	Message string          `json:"message,omitempty"`
-	InField bool            `json:"in_field,omitempty"`
-	Seen    int64           `json:"seen,omitempty"`
+	Step    string             `json:"step,omitempty"`
+	Pointer string             `json:"pointer,omitempty"`
+	Value   json.RawMessage    `json:"value"`
+	Message string             `json:"message,omitempty"`
+	InField bool               `json:"in_field,omitempty"`
+	Seen    int64              `json:"seen,omitempty"`
+	By      *scheduler.Decider `json:"by,omitempty"`
 }
 
 func formatAnswers(answers []scheduler.Answer) []answer {
 	all := make([]answer, len(answers))
 	for i, one := range answers {
 		all[i] = answer{Step: one.Step, Pointer: one.Pointer, Value: json.RawMessage(one.Value.JSON()), Message: one.Message, InField: one.InField, Seen: one.Seen}
+		if one.By != (scheduler.Decider{}) {
+			all[i].By = &one.By
+		}
 	}
 	return all
 }
@@ -76,6 +80,9 @@ func parseAnswers(given []answer) ([]scheduler.Answer, error) {
 			return nil, calls.Errorf(calls.Invalid, "the answer for %s: %w", one.Pointer, err)
 		}
 		all[i] = scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: v, Message: one.Message, InField: one.InField, Seen: one.Seen}
+		if one.By != nil {
+			all[i].By = *one.By
+		}
 	}
 	return all, nil
 }

@@ -36,7 +36,7 @@ type caller struct {
 
 // newCaller returns the caller of a token. A token with a user is bound to it.
 func newCaller(t *store.Token) *caller {
-	return &caller{token: t, principal: service.Principal{User: t.User, Bound: t.User != ""}}
+	return &caller{token: t, principal: service.Principal{User: t.User, Bound: t.User != "", Name: t.Name, CannotApprove: !t.Allows(store.RunsApprove)}}
 }
 
 // storeKey names the caller in stores.

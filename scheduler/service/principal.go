@@ -1,6 +1,8 @@
 package service
 
 import (
+	"cmp"
+
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -14,6 +16,17 @@ type Principal struct {
 	// Bound is true if the user must not access other users' data: their runs are not found, and their memory is
 	// refused, also in runs that continue later.
 	Bound bool
+	// Name stands in the record of decisions, for example the name of a token; "" is operator.
+	Name string
+	// CannotApprove is set for a caller without the right to decide about approvals that an operator decides about.
+	CannotApprove bool
+}
+
+// deciderOf returns the principal as one who answers a run of an owner.
+func (p Principal) deciderOf(owner string) scheduler.Decider {
+	d := scheduler.Decider{Name: cmp.Or(p.User, p.Name), IsOperator: !p.Bound && !p.CannotApprove}
+	d.IsUser = p.User != "" && p.User == owner
+	return d
 }
 
 // checkUser returns an error of kind Invalid if the user's name is not allowed.
@@ -28,7 +41,7 @@ func (p Principal) checkUser() error {
 }
 
 // Owner returns the owner of the runs that the principal starts.
-func (p Principal) Owner() scheduler.Owner { return scheduler.Owner(p) }
+func (p Principal) Owner() scheduler.Owner { return scheduler.Owner{User: p.User, Bound: p.Bound} }
 
 // CanSee reports whether a run exists for the principal.
 func (p Principal) CanSee(run *journal.RunInfo) bool {

@@ -73,6 +73,9 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	e.Owner, e.Root = p.resumedOwner(header.Labels, began.Bound), surroundings.Dir
 	e.MaxTokens, e.LLM = began.MaxTokens, began.Models
 	session := s.newSession(e, f, false, r.Now)
+	if !r.OnWorker {
+		session.decider = p.deciderOf(header.Labels[journal.LabelOwner])
+	}
 	session.State, session.ID, session.StartedBy = state, r.Run, header.Labels[journal.LabelOrigin]
 	session.program, session.isReopened = header.Program, true
 	switch {

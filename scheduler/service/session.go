@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -36,6 +37,8 @@ type Session struct {
 	store    string                           // the id of the journal, for remote
 	queue    string                           // in which it waits for a worker, for remote; "": the flow's queue
 	isChild  bool                             // a run of remote waits for it
+	// decider is the person who answers the run; zero on a worker, where the answers have theirs.
+	decider scheduler.Decider
 	// isReopened is true for a resumed run of the journal.
 	isReopened bool
 	hint       func(wording.Text) // gets the reason why a run of remote is delayed; may be nil
@@ -68,10 +71,22 @@ func (s *Session) Events() iter.Seq2[*journal.Event, error] { return s.followEve
 // Continue continues the run, with answers or an edited flow. A run of another machine is followed until it ends
 // or waits; ending ctx leaves it unchanged, with [ErrDetached].
 func (s *Session) Continue(ctx context.Context, with scheduler.Resumption) iter.Seq2[*journal.Event, error] {
+	with.Answers = s.signed(with.Answers)
 	if s.remote != nil {
 		return s.followEvents(s.continueRemote(ctx, with))
 	}
 	return s.followEvents(s.executor.Resume(ctx, s.ID, with))
+}
+
+// signed returns answers with the person who gives them.
+func (s *Session) signed(answers []scheduler.Answer) []scheduler.Answer {
+	answers = slices.Clone(answers)
+	for i := range answers {
+		if answers[i].By == (scheduler.Decider{}) {
+			answers[i].By = s.decider
+		}
+	}
+	return answers
 }
 
 // CanContinue reports whether the run can continue after waiting.
@@ -89,6 +104,7 @@ func (s *Session) Record(ctx context.Context, answer scheduler.Answer) (schedule
 
 // RecordAll is [Session.Record] for several answers: all are taken, or none.
 func (s *Session) RecordAll(ctx context.Context, answers []scheduler.Answer) ([]scheduler.Answer, error) {
+	answers = s.signed(answers)
 	if s.remote != nil {
 		taken, err := s.remote.Answer(ctx, s.remoteRun(), answers, true)
 		return taken, markRemote(err)

@@ -64,6 +64,9 @@ func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (
 	}
 	if r.On != "" {
 		session, err := s.newRemoteSession(ctx, e, &r)
+		if err == nil {
+			session.decider = p.deciderOf(p.User)
+		}
 		return session, notes, err
 	}
 	if !r.Ephemeral {
@@ -78,6 +81,7 @@ func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (
 		return nil, notes, err
 	}
 	session := s.newSession(e, r.Flow, r.Ephemeral, r.Now)
+	session.decider = p.deciderOf(p.User)
 	session.StartedBy = r.StartedBy
 	session.begin = e.Run(ctx, r.Flow, r.Inputs)
 	return session, notes, nil

@@ -146,12 +146,13 @@ type answerRequest struct {
 
 // answer is a [scheduler.Answer] with its value as JSON.
 type answer struct {
-	Step    string `json:"step"`
-	Pointer string `json:"pointer"`
-	Value   string `json:"value"`
-	Message string `json:"message,omitempty"`
-	InField bool   `json:"in_field,omitempty"`
-	Seen    int64  `json:"seen,omitempty"`
+	Step    string             `json:"step"`
+	Pointer string             `json:"pointer"`
+	Value   string             `json:"value"`
+	Message string             `json:"message,omitempty"`
+	InField bool               `json:"in_field,omitempty"`
+	Seen    int64              `json:"seen,omitempty"`
+	By      *scheduler.Decider `json:"by,omitempty"`
 }
 
 // parseAnswers reads answers that came through Temporal.
@@ -163,6 +164,9 @@ func parseAnswers(given []answer) ([]scheduler.Answer, error) {
 			return nil, calls.Errorf(calls.Invalid, "the answer for %s: %w", one.Pointer, err)
 		}
 		all[i] = scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: v, Message: one.Message, InField: one.InField, Seen: one.Seen}
+		if one.By != nil {
+			all[i].By = *one.By
+		}
 	}
 	return all, nil
 }
@@ -172,6 +176,9 @@ func formatAnswers(answers []scheduler.Answer) []answer {
 	all := make([]answer, len(answers))
 	for i, one := range answers {
 		all[i] = answer{Step: one.Step, Pointer: one.Pointer, Value: one.Value.JSON(), Message: one.Message, InField: one.InField, Seen: one.Seen}
+		if one.By != (scheduler.Decider{}) {
+			all[i].By = &one.By
+		}
 	}
 	return all
 }

@@ -23,7 +23,8 @@ type Scope string
 const (
 	RunsRead    Scope = "runs:read"
 	RunsWrite   Scope = "runs:write"
-	RunsAs      Scope = "runs:as" // begin runs for any user, beside RunsWrite
+	RunsAs      Scope = "runs:as"      // begin runs for any user, beside RunsWrite
+	RunsApprove Scope = "runs:approve" // decide about approvals, for a token without a user
 	FlowsRead   Scope = "flows:read"
 	FlowsWrite  Scope = "flows:write"
 	MemoryRead  Scope = "memory:read"
@@ -35,7 +36,7 @@ const (
 
 // Scopes lists all scopes.
 func Scopes() []Scope {
-	return []Scope{RunsRead, RunsWrite, RunsAs, FlowsRead, FlowsWrite, MemoryRead, MemoryWrite, CallsRun, Metrics, Admin}
+	return []Scope{RunsRead, RunsWrite, RunsAs, RunsApprove, FlowsRead, FlowsWrite, MemoryRead, MemoryWrite, CallsRun, Metrics, Admin}
 }
 
 // ParseScopes checks the names of scopes. The error is of kind Invalid.
