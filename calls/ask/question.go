@@ -292,7 +292,7 @@ func (f Field) branches() (fields []Field) {
 func (f Field) naming() (name, description string) {
 	description = singleLine(f.text("description"))
 	if title := singleLine(f.text("title")); title != "" {
-		if strings.EqualFold(title, strings.TrimRight(description, ".。")) {
+		if !saysMore(description, title) {
 			description = ""
 		}
 		return lowerFirst(withoutArticle(title)), description
@@ -302,6 +302,35 @@ func (f Field) naming() (name, description string) {
 	}
 	return spacedName(f.Name), description
 }
+
+// saysMore reports whether a description has a word beside those of the title and of any question. "Which piece it is." of the title "piece"
+// has none: the question would say the same twice. A description that is a question itself is asked as it is.
+func saysMore(description, title string) bool {
+	if isQuestion(description) {
+		return true
+	}
+	rest := strings.ToLower(description)
+	if isChinese(description) {
+		for _, word := range append([]string{strings.ToLower(title)}, emptyChinese...) {
+			rest = strings.ReplaceAll(rest, word, "")
+		}
+		return strings.ContainsFunc(rest, isWordRune)
+	}
+	known := append(strings.FieldsFunc(strings.ToLower(title), isNoWordRune), emptyWords...)
+	return slices.ContainsFunc(strings.FieldsFunc(rest, isNoWordRune), func(word string) bool {
+		return !slices.Contains(known, word) && !slices.Contains(known, strings.TrimSuffix(word, "s"))
+	})
+}
+
+// emptyWords and emptyChinese are words that ask for any value.
+var (
+	emptyWords   = strings.Fields("a an the your our my this that of for is are it its which what who how many much to be")
+	emptyChinese = strings.Fields("请问 您的 你的 哪一个 哪个 哪些 什么 多少 几个 是 的 该 这个 一个 要")
+)
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+
+func isNoWordRune(r rune) bool { return !isWordRune(r) && r != '\'' }
 
 // nounPhrase returns the name that a description is: "The order number", "订单号"; ok is false for sentences and questions.
 func nounPhrase(description string) (phrase string, ok bool) {

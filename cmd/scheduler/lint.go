@@ -23,18 +23,22 @@ import (
 func newLint(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "lint PATH...",
+		Use:   "lint [PATH | DIR/...]...",
 		Short: "Report all problems of flows and test files, before anything runs",
 		Long: `Report all problems of flows and test files (NAME.test.yaml) as
 file:line:col: message (hint), in file order. A folder stands for the flows and test files
-in it, DIR/... for those of all folders below it too. Sub-flows are looked through, and so
-are all texts in the directory of the setting languages. Exit code 2 means that there is
+in it, DIR/... for those of all folders below it too. Without a path it is flows/... or,
+without such a folder, the working directory; the first line says which. Sub-flows are looked
+through, and so are all texts in the directory of the setting languages. Exit code 2 means that there is
 an error; warnings alone give 0. Where runs are carried out by workers (the setting on),
 files that steps read and that other machines may not have are warned of on stderr.`,
-		Example: "  scheduler lint flows/*.yaml\n  scheduler lint ./...\n  scheduler lint --json flow.yaml flow.test.yaml",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  scheduler lint flows/*.yaml\n  scheduler lint    # the flows of the project\n  scheduler lint ./...\n  scheduler lint --json flow.yaml flow.test.yaml",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			a.noteSimplified()
+			if len(paths) == 0 {
+				paths = []string{a.projectFlows()}
+			}
 			flows, tests, err := a.lintedFiles(paths)
 			if err != nil {
 				return usageError(err)
@@ -82,6 +86,16 @@ func (a *app) warnOfFiles(flows []string) error {
 		}
 	}
 	return nil
+}
+
+// projectFlows returns the path of the flows of the project, and tells it: all below the folder flows, else those of the working directory.
+func (a *app) projectFlows() string {
+	path := "."
+	if info, err := os.Stat("flows"); err == nil && info.IsDir() {
+		path = "flows/..."
+	}
+	a.Tellf("no path is given: looking at the flows and tests of %s", path)
+	return path
 }
 
 // lintedFiles returns the flows and the test files of paths.

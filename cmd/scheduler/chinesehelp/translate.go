@@ -212,12 +212,13 @@ Exit codes: 0 all runs are in both, 1 some are not, 2 the usage or the settings 
 	"Report all problems of flows and test files, before anything runs":   "在运行之前报告流程和测试文件的所有问题",
 	`Report all problems of flows and test files (NAME.test.yaml) as
 file:line:col: message (hint), in file order. A folder stands for the flows and test files
-in it, DIR/... for those of all folders below it too. Sub-flows are looked through, and so
-are all texts in the directory of the setting languages. Exit code 2 means that there is
+in it, DIR/... for those of all folders below it too. Without a path it is flows/... or,
+without such a folder, the working directory; the first line says which. Sub-flows are looked
+through, and so are all texts in the directory of the setting languages. Exit code 2 means that there is
 an error; warnings alone give 0. Where runs are carried out by workers (the setting on),
 files that steps read and that other machines may not have are warned of on stderr.`: `报告流程和测试文件（NAME.test.yaml）的所有问题，写作 文件:行:列: 消息（提示），按文件中的
-顺序。文件夹表示其中的流程和测试文件，DIR/... 还包括其下所有文件夹。子流程也会检查，
-设置 languages 的目录中的文本也会检查。有错误时退出码为 2；只有警告时为 0。运行由
+顺序。文件夹表示其中的流程和测试文件，DIR/... 还包括其下所有文件夹。不给路径时检查
+flows/...，没有该文件夹时检查当前目录；第一行说明是哪一个。子流程也会检查，设置 languages 的目录中的文本也会检查。有错误时退出码为 2；只有警告时为 0。运行由
 worker 执行时（设置 on），会在标准错误中警告其他机器可能没有的文件。`,
 	"print the problems as one JSON array":                                             "以一个 JSON 数组输出问题",
 	"Serve the flows as MCP tools over stdio; trust MCP servers whose tools flows use": "通过 stdio 把流程作为 MCP 工具提供；信任流程所用的 MCP 服务器",
