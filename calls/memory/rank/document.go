@@ -10,7 +10,9 @@
 // own windows and session. All that counts 0.75 more when a speaker whom the query names
 // said it, 0.5 more when the query asks for a time and the memory speaks of one, up to
 // once more when it is of a time that the query names, 0.3 less when it is a question,
-// and a little more when it is new. Windows never cross sessions. The weights are round,
+// up to 0.1 more for its length, and a little more when it is new. A query that names a class,
+// for example activities, is also about its members (classes.txt), and one that asks whether
+// something still goes on finds endings first (endings.txt). Windows never cross sessions. The weights are round,
 // and were chosen by hand on dialogues that are not in this repository.
 //
 // Everything is deterministic. The order in which postings arrive does not matter.
