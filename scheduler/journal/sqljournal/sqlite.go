@@ -164,6 +164,10 @@ func (*fileDialect) insertEvents(c database.Conn, key, first int64, bodies [][]b
 // insertBlobs seals the payloads in the transaction that stores them, so that no two processes
 // make the key at the same time.
 func (d *fileDialect) insertBlobs(c database.Conn, key int64, found stored.Blobs) error {
+	err := d.checkKey(c, found)
+	if err != nil {
+		return err
+	}
 	p, err := d.sealBlobs(found)
 	if err != nil {
 		return err

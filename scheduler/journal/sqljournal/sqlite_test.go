@@ -228,7 +228,7 @@ func TestDiskFull(t *testing.T) {
 			seq++
 		}
 	}
-	if !strings.Contains(err.Error(), j.File()) || !strings.Contains(calls.HintOf(err), "disk is full") {
+	if !strings.Contains(err.Error(), j.File()) || !strings.Contains(calls.HintOf(err), "free some space") {
 		t.Errorf("the error is %v (%s)", err, calls.HintOf(err))
 	}
 	if again := log.Append(t.Context(), event("r", seq+1)); !errors.Is(again, err) {

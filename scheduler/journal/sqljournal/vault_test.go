@@ -165,6 +165,62 @@ func TestImagesAreEncrypted(t *testing.T) {
 	}
 }
 
+// TestKeyIsNotReplaced stores an image in a journal whose key is gone: only a person who says so gets a new key.
+func TestKeyIsNotReplaced(t *testing.T) {
+	dir := t.TempDir()
+	image := photo(5000)
+	withImage(t, dir, "r1", image)
+	key := filepath.Join(dir, sqljournal.KeyName)
+	mine, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+	add := func(id string) error {
+		j := open(t, dir, sqljournal.FileOptions{})
+		defer j.Close()
+		log, err := j.Begin(t.Context(), &journal.RunHeader{
+			ID: id, StartedAt: time.Now(), Inputs: value.OfString("data:image/png;base64," + base64.StdEncoding.EncodeToString(photo(6000))),
+		})
+		if err != nil {
+			return err
+		}
+		return log.Close()
+	}
+	err = add("r2")
+	if err == nil || calls.KindOf(err) != calls.Invalid || !strings.Contains(err.Error(), key) || !strings.Contains(calls.HintOf(err), "the word new") {
+		t.Errorf("%v (%s)", err, calls.HintOf(err))
+	}
+	if _, err := os.Stat(key); err == nil {
+		t.Error("a key was made")
+	}
+	begin(t, open(t, dir, sqljournal.FileOptions{}), "without an image")
+	if err := os.WriteFile(key, mine, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := add("r3"); err != nil {
+		t.Errorf("with the key again: %v", err)
+	}
+	if err := os.WriteFile(key, []byte("new\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(t, dir, "r1"); calls.KindOf(err) != calls.NotFound {
+		t.Errorf("before there is a new key: %v", err)
+	}
+	if err := add("r4"); err != nil {
+		t.Errorf("with a new key: %v", err)
+	}
+	if _, err := read(t, dir, "r1"); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("with another key: %v", err)
+	}
+	made, err := os.ReadFile(key)
+	if err != nil || len(bytes.TrimSpace(made)) != 64 || bytes.Equal(made, mine) {
+		t.Errorf("the new key is %q, %v", made, err)
+	}
+}
+
 // A key that cannot be made costs the image, and says so.
 func TestNoPlaceForTheKey(t *testing.T) {
 	dir := t.TempDir()

@@ -58,6 +58,13 @@ func (v *Vault) Open(d Digest, sealed []byte) ([]byte, error) {
 	return data, nil
 }
 
+// LoadKey gets the key, if there is one: else the error is [fs.ErrNotExist].
+func (v *Vault) LoadKey() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.loadLocked(false)
+}
+
 // loadLocked gets the key, once.
 func (v *Vault) loadLocked(create bool) error {
 	if v.aead != nil {
