@@ -54,6 +54,9 @@ type Error struct {
 	hintArgs   []any
 }
 
+// ErrNoRoom is in the chain of the error of a store whose disk is full: it works again once there is room.
+var ErrNoRoom = wording.Errorf("the disk is full")
+
 // Error returns the text of the error below; the hint is printed apart.
 func (e *Error) Error() string { return e.Err.Error() }
 

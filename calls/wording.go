@@ -4,6 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages of calls and of their shared parts, by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"the disk is full":                           "磁盘已满",
 	"the name of a provider, or a list of names": "服务商的名称，或名称的列表",
 
 	"write {{ %[1]s }}, or {{ '$' ~ %[1]s }} where the text has a dollar sign": "请写成 {{ %[1]s }}；文本中确有美元符号时写 {{ '$' ~ %[1]s }}",

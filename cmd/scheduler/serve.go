@@ -209,7 +209,7 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 	return server.Options{
 		Service: a.service, Store: s, Flows: c.Flows, Folders: a.serverFolders(),
 		Limits:  dispatch.Limits{Runs: c.MaxRuns, PerUser: c.MaxRunsPerUser, Queued: c.MaxQueued},
-		Recover: c.Recover, GiveUpAfter: time.Duration(c.GiveUpAfter), On: a.remoteName(), Queue: a.settings.Temporal.Queue, Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", BehindTLS: c.BehindTLS, Hosts: c.Hosts, Origins: c.CORSOrigins,
+		Recover: c.Recover, GiveUpAfter: time.Duration(c.GiveUpAfter), MaxCheck: time.Duration(c.MaxCheck), On: a.remoteName(), Queue: a.settings.Temporal.Queue, Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", BehindTLS: c.BehindTLS, Hosts: c.Hosts, Origins: c.CORSOrigins,
 		Edit: c.Edit, MaxBody: c.MaxBodyBytes(), Aliases: c.Aliases,
 		Prune:    server.Prune{OlderThan: time.Duration(c.Prune.OlderThan), Keep: c.Prune.Keep},
 		OpenAI:   openai.Settings{TasksLLM: strings.Join(c.OpenAI.TasksLLM, llm.NameSeparator), HoldRetries: c.OpenAI.OnRetry == "hold"},

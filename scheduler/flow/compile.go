@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -47,7 +46,7 @@ func (u *unit) compileFlow() {
 	}
 	f.OnError = u.compileOptional(k.OnError, &u.errorUses)
 	u.compileTriggers()
-	for _, s := range k.Steps {
+	for s := range untilOver(u.loading, k.Steps) {
 		if s.itself.isSet() {
 			u.compileStep(s)
 		}
@@ -245,7 +244,7 @@ func (u *unit) paramsDoc(s *stepUnit) (doc value.Value) {
 	}()
 	env := calls.NewEnv()
 	env.Dir = u.dir
-	narrow, err := s.Def.ParamsFor(context.Background(), env, given)
+	narrow, err := s.Def.ParamsFor(u.loading.ctx, env, given)
 	if err != nil {
 		return doc // its faults are reported with the parameters
 	}

@@ -21,7 +21,7 @@ func (u *unit) compileTriggers() {
 	}
 	t := &u.flow.Triggers
 	seen := map[string]Position{}
-	for _, k := range keys.Schedules {
+	for k := range untilOver(u.loading, keys.Schedules) {
 		if !k.itself.isSet() {
 			continue
 		}
@@ -38,7 +38,7 @@ func (u *unit) compileTriggers() {
 		t.Schedules = append(t.Schedules, s)
 	}
 	clear(seen)
-	for _, k := range keys.Webhooks {
+	for k := range untilOver(u.loading, keys.Webhooks) {
 		if !k.itself.isSet() {
 			continue
 		}

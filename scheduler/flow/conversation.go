@@ -86,8 +86,12 @@ func newPromptTools(steps []*stepUnit) *promptTools {
 		s.With.EachRef(func(ref prompt.Ref) {
 			path := ref.Path
 			isPrompt := len(path) > 1 && (path[1] == "messages" || path[1] == "system")
-			if isPrompt && !slices.Contains(p.takers[path[0]], s) {
-				p.takers[path[0]] = append(p.takers[path[0]], s)
+			if !isPrompt {
+				return
+			}
+			takers := p.takers[path[0]]
+			if isKnown := len(takers) > 0 && takers[len(takers)-1] == s; !isKnown {
+				p.takers[path[0]] = append(takers, s)
 			}
 		})
 	}

@@ -13,18 +13,14 @@ const minCached = 4096
 // lintCaches warns of prompts that begin with text that changes from request to request, and continue with a long
 // text that does not: no provider can cache that.
 func (u *unit) lintCaches() {
-	steps := make([]*Step, len(u.steps))
-	for i, s := range u.steps {
-		steps[i] = s.Step
-	}
-	warned := map[Position]bool{}
-	for _, s := range steps {
+	scope, warned := scopeOf(u.flow), map[Position]bool{}
+	for s := range u.eachStep() {
 		if s.With == nil {
 			continue
 		}
-		t := &promptTracer{flowScope: flowScope{steps: steps}, left: maxFollowed}
-		u.lintCache(s, t.outputSegments(s, ""), warned)
-		u.lintFileCache(s, t, warned)
+		t := &promptTracer{flowScope: scope, left: maxFollowed}
+		u.lintCache(s.Step, t.outputSegments(s.Step, ""), warned)
+		u.lintFileCache(s.Step, t, warned)
 	}
 }
 

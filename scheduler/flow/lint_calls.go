@@ -10,7 +10,7 @@ import (
 
 // lintCalls checks steps against their calls.
 func (u *unit) lintCalls() {
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		u.lintKeys(s)
 		if s.known {
 			u.lintParams(s)

@@ -44,7 +44,7 @@ func (u *unit) lintLanguage() {
 				hint("write zh, or put texts of your own into %s", filepath.Join(known.Dir, k.text))
 		}
 	}
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		if !s.known {
 			continue
 		}

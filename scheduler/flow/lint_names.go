@@ -58,7 +58,7 @@ func definedTests(uses []nameUse) map[definedTest]bool {
 // lintNames checks every name that a template mentions.
 func (u *unit) lintNames() {
 	var uses []stepUse
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		outer := templateView{step: s, steps: true, where: say("step %s", s.ID)}
 		inner := outer
 		inner.item = s.ForEach != nil
@@ -90,7 +90,7 @@ func (u *unit) lintNames() {
 	}
 	u.lintUses(templateView{where: wording.Same("memory")}, u.memoryUses)
 	u.lintUses(templateView{where: wording.Same("timezone")}, u.zoneUses)
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		u.lintList(s)
 		u.lintTypes(s)
 	}
@@ -99,7 +99,7 @@ func (u *unit) lintNames() {
 // lintUses checks names in one place, and returns the uses that are steps.
 func (u *unit) lintUses(v templateView, uses []nameUse) (steps []stepUse) {
 	asked := definedTests(uses)
-	for _, use := range uses {
+	for use := range untilOver(u.loading, uses) {
 		if len(use.Path) == 0 {
 			continue
 		}
@@ -422,7 +422,7 @@ func (u *unit) completeFlow() {
 	u.flow.ReadsConversation = u.readsConversation()
 	u.flow.CanWait = slices.ContainsFunc(u.steps, u.stepCanWait)
 	tools := newPromptTools(u.steps)
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		s.Tools = tools.toolsAfter(s.ID)
 	}
 	if u.flow.Outputs != nil {

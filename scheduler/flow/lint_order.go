@@ -19,10 +19,10 @@ var languageWords = []string{
 // lintOrder checks ids and needs, and finds steps that cannot run because of them.
 func (u *unit) lintOrder() {
 	u.lintIDs()
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		u.needsOf(s)
 	}
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		for _, n := range s.Needs {
 			u.steps[n].Next = append(u.steps[n].Next, s.Index)
 		}
@@ -35,7 +35,7 @@ func (u *unit) lintOrder() {
 }
 
 func (u *unit) lintIDs() {
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		k := s.keys.ID
 		if !k.isSet() {
 			continue
@@ -146,7 +146,7 @@ func (u *unit) reportCircle(circle []int) {
 // lintNever finds steps that no run ever reaches.
 func (u *unit) lintNever() {
 	never := make([]bool, len(u.steps))
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		u.lintWhen(s)
 	}
 	for _, i := range u.order.sorted {

@@ -40,7 +40,7 @@ func randomFlow(t *rapid.T, circles bool) string {
 
 // loadUnit loads a flow and keeps lint's data about it.
 func loadUnit(t testing.TB, src string) *unit {
-	ld := &loading{Loader: fakeLoader(t)}
+	ld := &loading{Loader: fakeLoader(t), ctx: t.Context()}
 	u := &unit{
 		decoder: decoder{newFlowText("f.yaml", []byte(src)), &report{}},
 		loading: ld, dir: ".", flow: &Flow{File: "f.yaml"}, byID: map[string]int{},

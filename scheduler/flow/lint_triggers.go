@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -55,7 +54,7 @@ func (u *unit) lintTriggers() {
 	for _, w := range u.flow.Triggers.Webhooks {
 		u.lintTriggerUser(w.Pos, w.User, w.Inputs)
 	}
-	for _, in := range u.triggers {
+	for in := range untilOver(u.loading, u.triggers) {
 		shape := scheduleShape
 		if in.scope == "webhook" {
 			shape = webhookShape
@@ -104,7 +103,7 @@ func (u *unit) lintTriggerUser(pos Position, user string, inputs *Param) {
 		return
 	}
 	names := prompt.Values{Map: value.Pairs("inputs", given, "run", value.Pairs("user", user))}
-	v, err := u.flow.User.Render(context.Background(), names)
+	v, err := u.flow.User.Render(u.loading.ctx, names)
 	if text := prompt.Text(v); err == nil && text != user {
 		u.add(pos, "the runs are bound to the user %q, and the memory of the flow is that of %q", user, text).hint(memoryHint)
 	}

@@ -94,7 +94,7 @@ func givesValue(with *Param, name string) bool {
 
 // shareNames gives the templates that calls render the names that their steps see.
 func (u *unit) shareNames() {
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		if s.known && s.Def.Templates != nil && s.With != nil && s.With.Expr == nil {
 			for _, t := range u.askTemplates(s) {
 				u.shareNamesOf(s, t)

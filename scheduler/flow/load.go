@@ -3,6 +3,7 @@ package flow
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"io/fs"
 	"maps"
 	"os"
@@ -42,17 +43,27 @@ func (l *Loader) Load(path string) (*Flow, Problems) {
 // Parse is Load of a text that was read before. file names it in messages, and
 // paths in it are relative to file's directory.
 func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
+	flow, problems, _ := l.ParseContext(context.Background(), file, src) // it ends with the context alone
+	return flow, problems
+}
+
+// ParseContext is Parse of a text from outside, for example one that somebody types: the work ends with ctx. The error is the cause
+// of its end then, and there are no problems, for not all were found.
+func (l *Loader) ParseContext(ctx context.Context, file string, src []byte) (*Flow, Problems, error) {
 	ld := &loading{
-		Loader: l, flows: map[subFlow]*Flow{}, files: map[string][]byte{},
+		Loader: l, ctx: ctx, flows: map[subFlow]*Flow{}, files: map[string][]byte{},
 		leniently: map[*schema.Schema]*schema.Schema{}, texts: map[string]bool{},
 		inner: map[string]*Flow{filepath.Clean(file): nil},
 	}
 	flow := ld.loadFlow(file, src, around{language: l.Languages.defaultName(), messages: l.messageLanguage(), isElsewhere: l.onlySignature})
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
 	problems := slices.Concat(ld.reports...)
 	if problems.HasErrors() {
-		return nil, problems
+		return nil, problems, nil
 	}
-	return flow, problems
+	return flow, problems, nil
 }
 
 // ForSignatures returns a Loader for flows that run on other machines: it does not report the faults of their
@@ -210,15 +221,14 @@ func (u *unit) process() {
 	if u.flow.Language != "" {
 		u.language, u.messages = u.flow.Language, u.flow.Language
 	}
-	u.loadSubFlows()
-	u.lintOrder()
-	u.shareNames()
-	u.lintScope()
-	u.lintCalls()
-	u.lintNames()
-	u.lintTriggers()
-	u.lintCaches()
-	u.completeFlow()
+	for _, phase := range []func(){
+		u.loadSubFlows, u.lintOrder, u.shareNames, u.lintScope, u.lintCalls, u.lintNames, u.lintTriggers, u.lintCaches, u.completeFlow,
+	} {
+		if u.loading.isOver() { // a phase relies on those before it
+			return
+		}
+		phase()
+	}
 }
 
 // readSignature reads the parts of a flow that a step that runs it on another machine uses: the inputs, the
@@ -244,7 +254,7 @@ func isBlank(p *Param) bool {
 
 // loadSubFlows loads the flows that steps run, if their paths are known before the run.
 func (u *unit) loadSubFlows() {
-	for _, s := range u.steps {
+	for s := range u.eachStep() {
 		if !s.known || s.Call != CallFlow || s.With == nil {
 			continue
 		}

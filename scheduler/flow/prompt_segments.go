@@ -24,18 +24,20 @@ type segment struct {
 // flowScope has the steps that templates of a flow may name. For a flow that a step runs, outer is the scope of
 // that step, and inputs has the step's values.
 type flowScope struct {
-	steps  []*Step
+	steps  map[string]*Step
 	outer  *flowScope
 	inputs *Param
 }
 
-func (f flowScope) findStep(id string) *Step {
-	for _, s := range f.steps {
-		if s.ID == id {
-			return s
+// scopeOf returns the scope of a flow that no step runs.
+func scopeOf(f *Flow) flowScope {
+	steps := make(map[string]*Step, len(f.Steps))
+	for _, s := range f.Steps {
+		if _, twice := steps[s.ID]; !twice { // of equal ids the first counts, as for templates
+			steps[s.ID] = s
 		}
 	}
-	return nil
+	return flowScope{steps: steps}
 }
 
 // isChanging reports whether the text of a name in a prompt differs from request to request: the run and its time,
@@ -52,7 +54,7 @@ func (f flowScope) isChanging(ref prompt.Ref) bool {
 	case "vars":
 		return len(ref.Path) > 1 && isChangingVariable(ref.Path[1])
 	}
-	s := f.findStep(ref.Path[0])
+	s := f.steps[ref.Path[0]]
 	if s == nil {
 		return false
 	}
@@ -196,7 +198,7 @@ func (t *promptTracer) referenceSegments(ref prompt.Ref, pos Position) []segment
 	if path[0] == "inputs" && t.outer != nil {
 		return t.traceIn(*t.outer, func(outer *promptTracer) []segment { return outer.segmentsOf(t.inputs, pointer) })
 	}
-	s := t.findStep(path[0])
+	s := t.steps[path[0]]
 	if s == nil || s.With == nil || s.ForEach != nil || s.EnableFilling {
 		return nil
 	}
@@ -211,7 +213,8 @@ func (t *promptTracer) outputSegments(s *Step, pointer string) (all []segment) {
 		if rest != "" {
 			return nil
 		}
-		inner := flowScope{steps: s.Sub.Steps, outer: &t.flowScope, inputs: inputs}
+		inner := scopeOf(s.Sub)
+		inner.outer, inner.inputs = &t.flowScope, inputs
 		return t.traceIn(inner, func(t *promptTracer) []segment { return t.segmentsOf(s.Sub.Outputs, pointer) })
 	}
 	for _, piece := range piecesOf(s, pointer) {

@@ -1,8 +1,10 @@
 package flow
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"path/filepath"
 
 	"github.com/callnode/scheduler/calls"
@@ -15,6 +17,7 @@ import (
 // loading is one Load: a flow with everything below it.
 type loading struct {
 	*Loader
+	ctx     context.Context // of the one call of ParseContext that the loading is
 	reports []Problems
 	files   map[string][]byte // the files read beside the flow, by path
 	flows   map[subFlow]*Flow // nil for one with errors
@@ -70,6 +73,23 @@ type unit struct {
 	outputUses, errorUses, memoryUses, zoneUses []nameUse
 	triggers                                    []*triggerInputs
 	compared                                    int // names that were compared with mistyped ones
+}
+
+// isOver reports whether the work has to end: what was found until then is not returned.
+func (ld *loading) isOver() bool { return ld.ctx.Err() != nil }
+
+// eachStep iterates over the steps, until the work has to end.
+func (u *unit) eachStep() iter.Seq[*stepUnit] { return untilOver(u.loading, u.steps) }
+
+// untilOver iterates over a list that may be long, until the work has to end.
+func untilOver[T any](ld *loading, list []T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, item := range list {
+			if ld.isOver() || !yield(item) {
+				return
+			}
+		}
+	}
 }
 
 // stepUnit is a step while it is loaded.

@@ -194,7 +194,7 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accep
 			return nil, p
 		}
 		var problems flow.Problems
-		with.Flow, problems, err = s.options.Service.LoadEditedText(ctx, principalOf(ctx), in.ID, in.Body.Flow.Text)
+		with.Flow, problems, err = s.options.Service.LoadEditedText(ctx, principalOf(ctx), in.ID, s.editedText(ctx, "", in.Body.Flow.Text))
 		if err != nil {
 			return nil, err
 		}

@@ -34,17 +34,17 @@ func (s *Server) registerFlows() {
 	if s.options.Edit {
 		addEndpoint(s, endpoint{
 			method: http.MethodPut, path: one + "/source", id: "put-source", summary: "Replace the text of a flow, or create a flow", noStore: true, scope: store.FlowsWrite,
-			errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
+			errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusPreconditionRequired, http.StatusGatewayTimeout},
 		}, s.putSource)
 		answers := s.api.OpenAPI().Paths[one+"/source"].Put.Responses
 		created := *answers["200"]
 		created.Description = http.StatusText(http.StatusCreated)
 		answers["201"] = &created
 	}
-	addEndpoint(s, endpoint{method: http.MethodPost, path: base + "/lint", id: "lint-text", summary: "Report the problems of a text that is not saved", noStore: true, scope: store.FlowsRead}, s.lintText)
+	addEndpoint(s, endpoint{method: http.MethodPost, path: base + "/lint", id: "lint-text", summary: "Report the problems of a text that is not saved", noStore: true, scope: store.FlowsRead, errors: []int{http.StatusGatewayTimeout}}, s.lintText)
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: base + "/preview", id: "preview-prompt", summary: "Render the prompt of one step of a text that is not saved", scope: store.FlowsRead,
-		advice: "No model is asked and nothing is written: steps that reach beyond the flow have what an earlier run or a test gave, or placeholders like ‹recall.text›.", errors: gone,
+		advice: "No model is asked and nothing is written: steps that reach beyond the flow have what an earlier run or a test gave, or placeholders like ‹recall.text›.", errors: []int{http.StatusNotFound, http.StatusGatewayTimeout},
 	}, s.previewPrompt)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/flow.schema.json", id: "get-flow-schema", summary: "Get the JSON Schema of flow files", noStore: true, scope: store.FlowsRead}, s.getFlowSchema)
 }
@@ -284,7 +284,7 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceO
 	if !slices.Contains(tags, "*") && !slices.Contains(tags, quotedTag(found.Hash)) {
 		return nil, newProblem(http.StatusPreconditionFailed, "precondition", wording.Say("the flow has changed since"), wording.Say("read it again"))
 	}
-	f, problems, err := s.options.Service.LintText(found.File, in.Body.Text, nil)
+	f, problems, err := s.checkText(ctx, found.File, in.Body.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +317,7 @@ func (s *Server) createFlow(ctx context.Context, in *putSourceInput) (*putSource
 	if err != nil {
 		return nil, err
 	}
-	f, problems, err := s.options.Service.LintText(file, in.Body.Text, nil)
+	f, problems, err := s.checkText(ctx, file, in.Body.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -391,13 +391,23 @@ type lintBody struct {
 	Warnings int           `json:"warnings"`
 }
 
+// checkText returns the problems of a text of the caller that is to become the file, and the flow if it has no error.
+func (s *Server) checkText(ctx context.Context, file, text string) (*flow.Flow, flow.Problems, error) {
+	return s.options.Service.LintText(ctx, s.editedText(ctx, file, text))
+}
+
+// editedText returns a text of the caller, with the files that it may name.
+func (s *Server) editedText(ctx context.Context, file, text string) service.EditedText {
+	return service.EditedText{File: file, Text: text, ReadFile: s.readerOf(ctx), TimeLimit: s.options.MaxCheck}
+}
+
 // lintText reports the problems of a text that is not saved.
 func (s *Server) lintText(ctx context.Context, in *lintTextInput) (*body[lintBody], error) {
 	file, ok := s.library.FileOf(in.Body.File)
 	if !ok {
 		return nil, calls.Errorf(calls.Invalid, "file: %s is not a path below a folder of flows", quoteText(in.Body.File))
 	}
-	_, problems, err := s.options.Service.LintText(file, in.Body.Text, s.readerOf(ctx))
+	_, problems, err := s.checkText(ctx, file, in.Body.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -440,11 +450,11 @@ func (s *Server) previewPrompt(ctx context.Context, in *previewInput) (*body[pre
 		known, err = s.previewValues(ctx, f, in, &out)
 		return known, err
 	}
-	read := s.readerOf(ctx)
+	edited := s.editedText(ctx, file, in.Body.Text)
 	mayRun := checkScope(requestOf(ctx).caller, store.RunsWrite) == nil // else the files of a run are not for this caller
-	isFree := read == nil || principalOf(ctx).Bound && s.isServed(file, in.Body.Text)
+	isFree := edited.ReadFile == nil || principalOf(ctx).Bound && s.isServed(file, in.Body.Text)
 	made, err := s.options.Service.Preview(ctx, principalOf(ctx), &service.PreviewRequest{
-		File: file, Text: in.Body.Text, Line: in.Body.Line, ReadFile: read, ReadsFiles: isFree && mayRun, Values: values,
+		EditedText: edited, Line: in.Body.Line, ReadsFiles: isFree && mayRun, Values: values,
 	})
 	if err != nil {
 		return nil, err

@@ -151,10 +151,14 @@ func sentinelProblem(err error) *Problem {
 	var held *journal.HeldError
 	var waiting *scheduler.Waiting
 	switch {
+	case errors.Is(err, calls.ErrNoRoom):
+		return newProblem(http.StatusServiceUnavailable, string(calls.Internal), wording.Say("the disk of the server is full"), wording.Say("free some space on it, then try again")).retryAfter(30)
 	case errors.Is(err, dispatch.ErrQueueFull):
 		return newProblem(http.StatusTooManyRequests, "busy", wording.OfError(err), wording.Say("try again later, or raise serve.max_queued")).retryAfter(5)
 	case errors.Is(err, dispatch.ErrNoSlot):
 		return newProblem(http.StatusServiceUnavailable, "busy", wording.OfError(err), wording.Say("try again later, or raise serve.max_runs")).retryAfter(5)
+	case errors.Is(err, service.ErrManyTexts):
+		return newProblem(http.StatusServiceUnavailable, "busy", wording.OfError(err), wording.Say("try again later")).retryAfter(5)
 	case errors.Is(err, dispatch.ErrStopping):
 		return newProblem(http.StatusServiceUnavailable, "stopping", wording.OfError(err), wording.Text{}).retryAfter(5)
 	case errors.Is(err, service.ErrMachinesAway):

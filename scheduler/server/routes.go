@@ -128,7 +128,8 @@ func (s *Server) registerRuns() {
 		also: map[int]reflect.Type{http.StatusOK: reflect.TypeFor[accepted]()}, errors: held,
 	}, s.answerRun)
 	addEndpoint(s, endpoint{
-		method: http.MethodPost, path: run + "/resume", id: "resume-run", summary: "Go on with a run, with an edited flow too", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
+		method: http.MethodPost, path: run + "/resume", id: "resume-run", summary: "Go on with a run, with an edited flow too", scope: store.RunsWrite, status: http.StatusAccepted,
+		errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusGatewayTimeout},
 	}, s.resumeRun)
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: run + "/fork", id: "fork-run", summary: "Run a flow again from a step of a run, in a new run", scope: store.RunsWrite,

@@ -45,6 +45,8 @@ type Options struct {
 	Recover string
 	// GiveUpAfter is [dispatch.Options] GiveUpAfter.
 	GiveUpAfter time.Duration
+	// MaxCheck bounds how long the check of a flow's text takes.
+	MaxCheck time.Duration
 	// On is [dispatch.Options] On.
 	On string
 	// Queue is the default queue for runs of other machines, used if the flow names none.

@@ -214,7 +214,7 @@ func newFixture(t testing.TB, dir string, slow llm.Provider, change func(*server
 	none := func() ([]value.Value, error) { return []value.Value{value.OfMap(value.Pairs("name", "one"))}, nil }
 	o := server.Options{
 		Service: s, Store: st, Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), Flows: []string{filepath.Join(dir, "flows")},
-		Limits: dispatch.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "own", GiveUpAfter: 24 * time.Hour, MaxBody: 1 << 20, Language: "en", Version: "test",
+		Limits: dispatch.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "own", GiveUpAfter: 24 * time.Hour, MaxCheck: time.Minute, MaxBody: 1 << 20, Language: "en", Version: "test",
 		Functions: none, Plugins: none, Secret: secretOf, ParseTime: func(string) (time.Time, error) { return time.Time{}, nil },
 	}
 	if change != nil {

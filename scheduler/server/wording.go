@@ -4,6 +4,8 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"the disk of the server is full":                        "服务器的磁盘已满",
+	"free some space on it, then try again":                 "请腾出空间后再试",
 	"the delivery does not have what the webhook takes: %s": "投递中没有 webhook 所需的内容：%s",
 
 	"a token cannot expire in the past":                               "令牌不能在过去到期",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
@@ -14,43 +15,88 @@ import (
 	"github.com/callnode/scheduler/scheduler/service/preview"
 )
 
-// LoadEditedText reads an edited flow for a run from its text; the files that it names are
-// found beside the flow that the run began with.
-func (s *Service) LoadEditedText(ctx context.Context, p Principal, run, text string) (*flow.Flow, flow.Problems, error) {
+// EditedText is the text of a flow that is not saved. Its caller makes one for one use of the Service; it is only read.
+type EditedText struct {
+	// File is the path that the text is to have.
+	File, Text string
+	// ReadFile reads the files that the text names; nil reads any file of the machine.
+	ReadFile func(path string) ([]byte, error)
+	// TimeLimit bounds how long the check of the text takes, with the wait for its turn.
+	TimeLimit time.Duration
+}
+
+// maxTexts bounds how many texts that are not saved are looked at at once: any client may send some that take long.
+const maxTexts = 2
+
+// ErrManyTexts means that in its time a text did not have its turn.
+var ErrManyTexts = wording.Errorf("too many texts of flows are being checked")
+
+// awaitTurn waits until a text may be looked at, for which there is the time limit, or until ctx ends. done ends the turn; turn is the
+// context of the work, and the cause of its end is tooLong once the time is over.
+func (s *Service) awaitTurn(ctx context.Context, limit time.Duration, tooLong error) (turn context.Context, done func(), err error) {
+	turn, cancel := context.WithTimeoutCause(ctx, limit, tooLong)
+	select {
+	case s.texts <- struct{}{}:
+		return turn, func() { <-s.texts; cancel() }, nil
+	case <-turn.Done():
+		cancel()
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		return nil, nil, ErrManyTexts
+	}
+}
+
+// LintText returns the problems of a text, and the flow if there is no error among them.
+func (s *Service) LintText(ctx context.Context, r EditedText) (*flow.Flow, flow.Problems, error) {
+	return s.parseText(ctx, Surroundings{}, r)
+}
+
+// LoadEditedText reads an edited flow for a run from its text, whose File is that of the flow that the run began with. The files
+// that it names are found beside that one; those that the run has kept may be read in any case.
+func (s *Service) LoadEditedText(ctx context.Context, p Principal, run string, r EditedText) (*flow.Flow, flow.Problems, error) {
 	_, header, began, err := s.begunRun(ctx, p, run)
 	if err != nil {
 		return nil, nil, err
 	}
 	dir := s.localDir(began.Dir)
-	loader, _, err := s.parts.Loader(Surroundings{Dir: dir, Language: began.Language})
-	if err != nil {
-		return nil, nil, err
+	file, kept := scheduler.LocalFiles(dir, header.File, header.Text)
+	r.File = file
+	if others := r.ReadFile; others != nil {
+		r.ReadFile = func(path string) ([]byte, error) {
+			if content, isKept := kept[path]; isKept {
+				return content, nil
+			}
+			return others(path)
+		}
 	}
-	file, _ := scheduler.LocalFiles(dir, header.File, header.Text)
-	f, problems := loader.Parse(file, []byte(text))
-	return f, problems, nil
+	return s.parseText(ctx, Surroundings{Dir: dir, Language: began.Language}, r)
 }
 
-// LintText returns the problems of a text that is to become the file, and the flow if there is no error among
-// them. readFile reads the files that the text names; nil reads any file of the machine.
-func (s *Service) LintText(file, text string, readFile func(path string) ([]byte, error)) (*flow.Flow, flow.Problems, error) {
-	loader, _, err := s.parts.Loader(Surroundings{})
+// parseText reads an edited flow. The work ends with ctx, and after the time limit: then the error is of the kind Timeout.
+func (s *Service) parseText(ctx context.Context, from Surroundings, r EditedText) (*flow.Flow, flow.Problems, error) {
+	limit := r.TimeLimit
+	tooLong := calls.Errorf(calls.Timeout, "the check of the flow takes longer than %s", limit).
+		WithHint("make the flow smaller, for example by steps in a flow of their own (call: flow), or raise serve.max_check")
+	turn, done, err := s.awaitTurn(ctx, limit, tooLong)
 	if err != nil {
 		return nil, nil, err
 	}
-	loader.ReadFile = readFile
-	f, problems := loader.Parse(file, []byte(text))
-	return f, problems, nil
+	defer done()
+	loader, _, err := s.parts.Loader(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	loader.ReadFile = r.ReadFile
+	return loader.ParseContext(turn, r.File, []byte(r.Text))
 }
 
 // PreviewRequest is a text whose prompt is shown while a user types. Its caller makes one for one
 // [Service.Preview]; it is only read.
 type PreviewRequest struct {
-	File, Text string
+	EditedText
 	// Line is the line of the cursor, from 1: the step that it is in is shown.
 	Line int
-	// ReadFile reads the files that the text names, as for [Service.LintText].
-	ReadFile func(path string) ([]byte, error)
 	// ReadsFiles is set if steps may read the files that their parameters name.
 	ReadsFiles bool
 	// Values are the outputs of the steps before it. See [Service.ValuesOfRun] and [ValuesOfCase].
@@ -67,29 +113,26 @@ type Preview struct {
 	Problems flow.Problems
 }
 
-const (
-	// maxPreviews limits the previews at once, maxPreviewTime the time of one.
-	maxPreviews    = 2
-	maxPreviewTime = 5 * time.Second
-)
+// maxPreviewTime bounds how long a preview takes.
+const maxPreviewTime = 5 * time.Second
 
 // Preview renders the prompt of the step that the cursor is in. No model is asked and nothing is written.
 func (s *Service) Preview(ctx context.Context, p Principal, r *PreviewRequest) (*Preview, error) {
-	timeout := calls.Errorf(calls.Timeout, "the prompt takes longer than %s", maxPreviewTime)
-	ctx, cancel := context.WithTimeoutCause(ctx, maxPreviewTime, timeout)
-	defer cancel()
-	select {
-	case s.previews <- struct{}{}:
-		defer func() { <-s.previews }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	tooLong := calls.Errorf(calls.Timeout, "the prompt takes longer than %s", maxPreviewTime)
+	ctx, done, err := s.awaitTurn(ctx, maxPreviewTime, tooLong)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	loader, _, err := s.parts.Loader(Surroundings{})
 	if err != nil {
 		return nil, err
 	}
 	loader.ReadFile = r.ReadFile
-	f, problems := loader.Parse(r.File, []byte(r.Text))
+	f, problems, err := loader.ParseContext(ctx, r.File, []byte(r.Text))
+	if err != nil {
+		return nil, err
+	}
 	if f == nil {
 		return &Preview{Problems: problems}, nil
 	}

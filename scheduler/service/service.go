@@ -25,7 +25,7 @@ type Service struct {
 	parts    Parts
 	progress progressCache
 	viewed   viewedFlows
-	previews chan struct{} // a slot for each preview that is being made
+	texts    chan struct{} // a slot for each text of a flow that is being looked at, see awaitTurn
 
 	mu       sync.Mutex      // guards the fields below
 	recorder journal.Journal // nil until it is needed
@@ -55,7 +55,7 @@ func markUnavailable(err error) error {
 
 // New returns a Service of these parts. Nothing is opened before it is needed.
 func New(parts Parts) *Service {
-	s := &Service{parts: parts, previews: make(chan struct{}, maxPreviews)}
+	s := &Service{parts: parts, texts: make(chan struct{}, maxTexts)}
 	s.memories = s.lazyMemory(MemoryOptions{})
 	return s
 }

@@ -82,9 +82,12 @@ var _ = wording.Add(wording.Catalog{
 	"the run does not wait: it is %s":                                                            "运行没有在等待：它%s",
 	"the run %s waits for nothing that can be asked for here":                                    "运行 %s 等待的内容不能在此处询问",
 
-	"the prompt takes longer than %s": "生成提示词的时间超过 %s",
-	"%s has errors":                   "%s 有错误",
-	"scheduler lint shows them":       "用 scheduler lint 查看",
+	"the prompt takes longer than %s":            "生成提示词的时间超过 %s",
+	"the check of the flow takes longer than %s": "检查该流程的时间超过 %s",
+	"make the flow smaller, for example by steps in a flow of their own (call: flow), or raise serve.max_check": "请缩小流程，例如把一些步骤放到单独的流程中（call: flow），或调大 serve.max_check",
+	"too many texts of flows are being checked":                                                                 "正在检查的流程文本过多",
+	"%s has errors":             "%s 有错误",
+	"scheduler lint shows them": "用 scheduler lint 查看",
 
 	"a run on other machines is neither recorded nor replayed": "在其他机器上的运行既不能录制也不能重放",
 	"run it here with --on local":                              "请用 --on local 在此运行",

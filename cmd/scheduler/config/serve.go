@@ -25,6 +25,7 @@ type Serve struct {
 	MaxRunsPerUser int            `json:"max_runs_per_user,omitempty" min:"1"`
 	MaxQueued      int            `json:"max_queued,omitempty" min:"0"`
 	MaxBody        string         `json:"max_body,omitempty"`
+	MaxCheck       value.Duration `json:"max_check,omitempty"`
 	Drain          value.Duration `json:"drain,omitempty"`
 	Recover        string         `json:"recover,omitempty" enum:"own|all|none"`
 	GiveUpAfter    value.Duration `json:"give_up_after,omitempty"`
