@@ -120,12 +120,12 @@ func ParseTimeIn(text string, zone *time.Location) (time.Time, error) {
 }
 
 // ParseTime reads a time, to the millisecond: RFC 3339, or a date with or without a
-// time of day, in UTC.
+// time of day, in UTC. It refuses the zero time, the first moment of the year 1, which stands for a time that is not given.
 func ParseTime(text string) (time.Time, error) {
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, text); err == nil {
 			t = t.UTC().Truncate(time.Millisecond)
-			if t.Year() >= 0 && t.Year() <= 9999 {
+			if t.Year() >= 0 && t.Year() <= 9999 && !t.IsZero() {
 				return t, nil
 			}
 		}

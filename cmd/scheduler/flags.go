@@ -129,7 +129,11 @@ func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err == nil && t.IsZero() {
+		return t, usageError(wording.Errorf("the time %q stands for none: write a later one, for example 2026-03-05T09:07:00Z", text))
+	}
+	if err == nil {
 		if t.Location() == time.Local && t.Location() != time.UTC { // the machine's own offset is printed too
 			_, offset := t.Zone()
 			t = t.In(time.FixedZone("", offset))

@@ -143,7 +143,11 @@ func (s *memorySearch) printFound(found *memory.Found) error {
 	for _, note := range found.Notes {
 		s.Tellf("note: %s", note)
 	}
-	if len(found.Memories) == 0 {
+	switch {
+	case len(found.Memories) > 0:
+	case s.minRelevance == 0:
+		s.Tellf("nothing found")
+	default:
 		s.Tellf("nothing found (--min-relevance 0 shows what comes nearest)")
 	}
 	for i := range found.Memories {

@@ -176,6 +176,9 @@ func (s runSelection) ids(ctx context.Context, a *app, names []string, states ..
 		}
 		ids = append(ids, info.ID)
 	}
+	if len(ids) == 0 {
+		a.Tellf("no run fits (states: %s)", strings.Join(s.states, ", "))
+	}
 	return ids, nil
 }
 

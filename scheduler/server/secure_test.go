@@ -108,6 +108,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	})
 	f := newFixture(t, dir, nil, func(o *server.Options) { o.Folders = []string{dir} })
+	token := f.token("", store.Admin)
 	if r := f.do("", "GET", "/health/ready", ""); r.status != http.StatusOK {
 		t.Fatalf("with room: %d %s", r.status, r.text)
 	}
@@ -131,6 +132,16 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	f.eventually("the server to be not ready", ready(http.StatusServiceUnavailable))
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/api/v1/runs", `{"flow": "echo", "inputs": {"question": "` + strings.Repeat("long ", 20_000) + `"}}`},
+		{"POST", "/v1/chat/completions", `{"model": "echo", "messages": [{"role": "user", "content": "` + strings.Repeat("long ", 20_000) + `"}]}`},
+		{"POST", "/api/v1/memory", `{"content": "` + strings.Repeat("long ", 20_000) + `", "user": "lin"}`},
+	} {
+		r := f.do(token, c.method, c.path, c.body)
+		if r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" || strings.Contains(r.text, dir) || strings.Contains(r.text, "I/O") {
+			t.Errorf("%s %s on a full disk: %d %s", c.method, c.path, r.status, r.text)
+		}
+	}
 	if err := os.Remove(full); err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,10 @@ func (s *Store) Explain(doing string, err error) error {
 		return describe(calls.Invalid, "grant the user of the URL the right to create and change tables: GRANT CREATE, USAGE ON SCHEMA public TO USER")
 	case code == codeTooMany:
 		return describe(calls.Internal, "raise max_connections of the server, or put PgBouncer in front of it")
-	case code == codeDiskFull, code == codeOutOfMemory:
+	case code == codeDiskFull:
+		err = wording.Errorf("%w (%w)", calls.ErrNoRoom, err)
+		return describe(calls.Internal, "the server has no space left: free some and try again; what was stored before is safe")
+	case code == codeOutOfMemory:
 		return describe(calls.Internal, "the server has no space left: free some and try again; what was stored before is safe")
 	case isLost(err):
 		return describe(calls.Internal, "check that the server runs and that this machine can reach it, then try again; what was stored before is safe")

@@ -61,8 +61,17 @@ func isDamaged(err error) bool {
 	return errors.Is(err, ErrDamaged)
 }
 
-// isFull reports whether an error means that the disk has no space left.
-func isFull(err error) bool { return CodeOf(err) == Full || errors.Is(err, syscall.ENOSPC) }
+// isFull reports whether an error means that the disk of a file has no space left. SQLite tells this only of the database and its
+// log: if the index of the log cannot grow, for example, that is an input/output error.
+func isFull(file string, err error) bool {
+	switch CodeOf(err) {
+	case Full:
+		return true
+	case IOErr, CantOpen:
+		return errors.Is(probeRoom(filepath.Dir(file)), syscall.ENOSPC)
+	}
+	return errors.Is(err, syscall.ENOSPC)
+}
 
 // Errors of files.
 var (
@@ -138,8 +147,9 @@ func Explain(name, file, doing, damaged string, err error) error {
 		return describe(calls.Timeout, "another process keeps the file locked: end that process, or try again")
 	case isDamaged(err):
 		return describe(calls.Internal, "%s", damaged)
-	case isFull(err):
-		return describe(calls.Internal, "the disk is full: free some space and try again; what was stored before is safe")
+	case isFull(file, err):
+		err = wording.Errorf("%w (%w)", calls.ErrNoRoom, err)
+		return describe(calls.Internal, "free some space and try again; what was stored before is safe")
 	case CodeOf(err) == IOErr:
 		return describe(calls.Internal, "the disk reports an error: check the disk and its free space, then try again")
 	case IsUnwritable(err):

@@ -223,15 +223,15 @@ func TestExplainInChinese(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	for hint, cause := range map[string]error{
-		"permissions":  &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.EACCES},
-		"a.db*":        &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.EROFS},
-		"disk is full": &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.ENOSPC},
-		"local disk":   &sqlitefile.NoWALError{Mode: "delete"},
-		"use that":     &sqlitefile.NewerError{Has: 2, Known: 1},
-		"move":         sqlitefile.ErrForeign,
-		"start again":  sqlitefile.ErrMoved,
-		"move it away": fmt.Errorf("%w: it ends early", sqlitefile.ErrDamaged),
-		"":             errors.New("what"),
+		"permissions":     &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.EACCES},
+		"a.db*":           &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.EROFS},
+		"free some space": &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.ENOSPC},
+		"local disk":      &sqlitefile.NoWALError{Mode: "delete"},
+		"use that":        &sqlitefile.NewerError{Has: 2, Known: 1},
+		"move":            sqlitefile.ErrForeign,
+		"start again":     sqlitefile.ErrMoved,
+		"move it away":    fmt.Errorf("%w: it ends early", sqlitefile.ErrDamaged),
+		"":                errors.New("what"),
 	} {
 		err := sqlitefile.Explain("test store", "dir/a.db", "opening", "move it away", cause)
 		if !errors.Is(err, cause) || !strings.Contains(calls.HintOf(err), hint) || !strings.Contains(err.Error(), "opening the test store dir/a.db: ") {

@@ -35,7 +35,7 @@ var _ = wording.Add(wording.Catalog{
 	"put the log back beside the file, or restore a backup of both; to go on without what is lost, move %s-wal and %s-shm away, and the file too where it is empty without them": "请把日志放回文件旁边，或恢复两者的备份；若要放弃丢失的内容继续，请移走 %s-wal 和 %s-shm，文件在没有它们时为空的话也一并移走",
 	"set state_dir to a local disk: network file systems often cannot share a write-ahead log between processes":                                                                 "请把 state_dir 设为本地磁盘：网络文件系统往往不能在进程间共享预写日志",
 	"set state_dir to another directory, or move the file away":                                                                                                                  "请把 state_dir 设为其他目录，或移走该文件",
-	"the disk is full: free some space and try again; what was stored before is safe":                                                                                            "磁盘已满：请腾出空间后再试；之前存储的内容是安全的",
+	"free some space and try again; what was stored before is safe":                                                                                                              "请腾出空间后再试；之前存储的内容是安全的",
 	"the disk reports an error: check the disk and its free space, then try again":                                                                                               "磁盘报告错误：请检查磁盘及其剩余空间，然后再试",
 	"the file and its directory must be writable, also for reading: check state_dir and its permissions, or copy the files %s* to a writable directory and set state_dir to it":  "该文件及其目录必须可写，读取时也一样：请检查 state_dir 及其权限，或把文件 %s* 复制到可写的目录并将 state_dir 设为该目录",
 	"use that version, or set state_dir to another directory":                                                                                                                    "请使用那个版本，或把 state_dir 设为其他目录",

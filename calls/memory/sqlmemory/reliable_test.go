@@ -48,7 +48,7 @@ func TestDiskFull(t *testing.T) {
 			saved++
 		case err != nil:
 			refused++
-			if !strings.Contains(calls.HintOf(err), "the disk is full") {
+			if !strings.Contains(calls.HintOf(err), "free some space") {
 				t.Fatal(err)
 			}
 		}

@@ -107,6 +107,8 @@ func errorOf(err error) *Error {
 		return known
 	case errors.Is(err, dispatch.ErrNoSlot), errors.Is(err, dispatch.ErrStopping), errors.Is(err, service.ErrMachinesAway):
 		return NewError(http.StatusServiceUnavailable, wording.OfError(err), "", codeBusy)
+	case errors.Is(err, calls.ErrNoRoom):
+		return NewError(http.StatusServiceUnavailable, wording.Say("the disk of the server is full"), "", codeBusy)
 	case errors.Is(err, dispatch.ErrQueueFull):
 		return NewError(http.StatusTooManyRequests, wording.OfError(err), "", codeBusy)
 	case errors.Is(err, dispatch.ErrAtWork), errors.As(err, &held):
