@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -43,7 +42,7 @@ func newFileVault(file string) *stored.Vault {
 const newKeyWord = "new"
 
 // errNewKey means that the file asks for a new key.
-var errNewKey = fmt.Errorf("the file of the key holds the word %s: %w", newKeyWord, fs.ErrNotExist)
+var errNewKey = wording.Errorf("the file asks for a new key: %w", fs.ErrNotExist)
 
 // checkKey refuses payloads to be encrypted while the key is gone with which others in the database are: a new key would hide that
 // these cannot be read any more.
@@ -67,17 +66,16 @@ func (d *fileDialect) checkKey(c database.Conn, found stored.Blobs) error {
 // hasEncrypted reports whether the database has an encrypted payload. Others have the digest of their bytes.
 func hasEncrypted(c database.Conn) (bool, error) {
 	var digest, data []byte
-	errFound := errors.New("found")
 	err := c.QueryRows("SELECT sha256, data FROM blob", nil, func(scan func(...any) error) error {
 		if err := scan(&digest, &data); err != nil {
 			return err
 		}
 		if sum := sha256.Sum256(data); !bytes.Equal(sum[:], digest) {
-			return errFound
+			return fs.SkipAll
 		}
 		return nil
 	})
-	if errors.Is(err, errFound) {
+	if errors.Is(err, fs.SkipAll) {
 		return true, nil
 	}
 	return false, err
