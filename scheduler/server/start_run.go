@@ -360,7 +360,7 @@ func (s *Server) forkRun(ctx context.Context, in *forkRunInput) (*forkRunOutput,
 		}
 	}
 	if in.Body.Flow != nil {
-		edited, problems, err := s.options.Service.LoadEditedText(ctx, principalOf(ctx), in.ID, in.Body.Flow.Text)
+		edited, problems, err := s.options.Service.LoadEditedText(ctx, principalOf(ctx), in.ID, s.editedText(ctx, "", in.Body.Flow.Text))
 		if err != nil {
 			return nil, err
 		}
