@@ -221,3 +221,26 @@ for (const look of looks) {
     }
   });
 }
+
+for (const { language, look, next } of [
+  { language: "en", look: "light", next: { schedules: "Show the flows", plugins: "Read the guide", calls: "Show all calls", memory: "Go to the chat" } },
+  { language: "zh", look: "dark", next: { schedules: "查看流程", plugins: "阅读指南", calls: "显示全部调用", memory: "去聊天" } },
+] as const) {
+  test(`a list without anything says the next step, in ${language}`, async ({ page }) => {
+    await setLook(page, { language, theme: look });
+    for (const list of ["schedules", "plugins", "memory"]) {
+      await page.route(new RegExp(`/api/v1/${list}(\\?|$)`), (route) => route.fulfill({ json: { items: [] } }));
+    }
+    await page.goto("/schedules");
+    await expect(page.locator(".empty")).toContainText("triggers:");
+    await expect(page.locator(".empty").getByRole("link", { name: next.schedules })).toHaveAttribute("href", "/flows");
+    await page.goto("/plugins");
+    await expect(page.locator(".empty").getByRole("link", { name: next.plugins })).toHaveAttribute("href", "/help/plugins");
+    await page.goto("/memory?user=empty");
+    await expect(page.locator(".empty").getByRole("link", { name: next.memory })).toHaveAttribute("href", "/chat");
+    await page.goto("/calls");
+    await page.getByRole("searchbox").fill("no such call");
+    await page.getByRole("button", { name: next.calls }).click();
+    await expect(page.getByRole("link", { name: /^context/ })).toBeVisible();
+  });
+}

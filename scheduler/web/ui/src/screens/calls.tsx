@@ -25,7 +25,9 @@ export default function Calls() {
           <input type="search" aria-label={t("calls.search")} placeholder={t("calls.search")} value={filter} onChange={(e) => setFilter(e.target.value)} />
           <ul>{found.map((c) => <li key={c.name}><Link href={`/calls/${c.name}`} aria-current={c.name === name ? "page" : undefined}><code>{c.name}</code><span className="hint">{c.summary}</span></Link></li>)}</ul>
         </nav>
-        {name ? <Call key={name} name={name} /> : <Empty title={t("calls.choose")} />}
+        {name ? <Call key={name} name={name} /> : list.data && !found.length
+          ? <Empty title={t("calls.none_fit")}><button onClick={() => setFilter("")}>{t("calls.show_all")}</button></Empty>
+          : <Empty title={t("calls.choose")}><p>{t("calls.choose_text")}</p></Empty>}
       </div>
     </section>
   );

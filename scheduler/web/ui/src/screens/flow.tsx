@@ -16,6 +16,7 @@ import { useText } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
 import { Said } from "../run/said.tsx";
 import { ProblemCount } from "./flows.tsx";
+import { TriggersExample } from "./schedules.tsx";
 import "./flow.css";
 
 const Preview = lazy(() => import("../flow/preview.tsx").then((m) => ({ default: m.Preview })));
@@ -194,7 +195,7 @@ function History({ flow }: { flow: FlowBody }) {
 function Triggers({ flow }: { flow: FlowBody }) {
   const t = useText();
   if (flow.errors > 0 && !flow.triggers.length) return <Empty title={t("flow.broken_triggers")}><Link href={`/flows/${flow.flow}?tab=source`}>{t("flows.mend")}</Link></Empty>;
-  if (!flow.triggers.length) return <Empty title={t("flow.no_triggers")}><p>{t("flow.no_triggers_text")} <code>triggers:</code></p></Empty>;
+  if (!flow.triggers.length) return <Empty title={t("flow.no_triggers")}><TriggersExample /><Link href={`/flows/${flow.flow}?tab=source`}>{t("flow.to_source")}</Link></Empty>;
   return (
     <table className="plain">
       <thead><tr><th>{t("flow.trigger")}</th><th>{t("flow.kind")}</th><th>{t("flow.when")}</th></tr></thead>

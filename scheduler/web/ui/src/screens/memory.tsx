@@ -89,7 +89,7 @@ function Found({ user, text, asOf }: { user: string; text: string; asOf: string 
   return (
     <>
       {found.data.notes?.map((note, i) => <p key={i} className="hint">{note}</p>)}
-      {items.length ? <MemoryList label={t("memory.found")} user={user} items={items} onDeleted={found.reload} /> : <Empty title={t("memory.nothing")} />}
+      {items.length ? <MemoryList label={t("memory.found")} user={user} items={items} onDeleted={found.reload} /> : <Empty title={t("memory.nothing")}><p>{t("memory.nothing_text")}</p></Empty>}
     </>
   );
 }
@@ -98,7 +98,7 @@ function All({ user, before }: { user: string; before: string }) {
   const t = useText();
   const list = usePages((cursor, signal) => api.get("/api/v1/memory", { query: { user, cursor, before: instantOf(before) }, signal }), [user, before]);
   if (list.error) return <ErrorBox error={list.error} retry={list.reload} />;
-  if (!list.items.length) return list.loading ? <Loading /> : <Empty title={t("memory.empty")} />;
+  if (!list.items.length) return list.loading ? <Loading /> : <Empty title={t("memory.empty")}><p>{t("memory.no_users_text")}</p><Link href="/chat">{t("memory.to_chat")}</Link></Empty>;
   return (
     <>
       <MemoryList label={t("memory.tab_memories")} user={user} items={list.items as Memory[]} onDeleted={list.reload} />
@@ -196,7 +196,7 @@ function Snapshots({ user }: { user: string }) {
   const t = useText();
   const list = usePages((cursor, signal) => api.get("/api/v1/memory/snapshots", { query: { user, cursor }, signal }), [user]);
   if (list.error) return <ErrorBox error={list.error} retry={list.reload} />;
-  if (!list.items.length) return list.loading ? <Loading /> : <Empty title={t("memory.no_snapshots")} />;
+  if (!list.items.length) return list.loading ? <Loading /> : <Empty title={t("memory.no_snapshots")}><p>{t("memory.no_snapshots_text")}</p></Empty>;
   return (
     <>
       <ul className="snapshots" aria-label={t("memory.tab_snapshots")}>

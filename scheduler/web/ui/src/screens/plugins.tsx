@@ -38,7 +38,7 @@ export default function Plugins() {
       <ScreenHead title={t("plugins.title")} />
       {list.error && <ErrorBox error={list.error} retry={list.reload} />}
       {list.loading && !items.length && <Loading />}
-      {!list.loading && !list.error && !items.length && <Empty title={t("plugins.empty")}><p>{t("plugins.begin")} <code>scheduler plugins init NAME</code></p></Empty>}
+      {!list.loading && !list.error && !items.length && <Empty title={t("plugins.empty")}><p>{t("plugins.about")}</p><p>{t("plugins.begin")} <code>scheduler plugins init NAME</code></p><Link href="/help/plugins">{t("plugins.guide")}</Link></Empty>}
       <div className="cards">{items.map((one) => <PluginCard key={one.name} plugin={one} />)}</div>
       {list.hasMore && <button onClick={list.loadMore}>{t("plugins.more")}</button>}
     </section>

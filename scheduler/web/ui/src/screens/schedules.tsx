@@ -21,12 +21,27 @@ export default function Schedules() {
       <BrokenFlows />
       {list.error && <ErrorBox error={list.error} retry={list.reload} />}
       {list.loading && !list.items.length && <Loading />}
-      {!list.loading && !list.error && !list.items.length && <Empty title={t("schedules.empty")}><p>{t("flow.no_triggers_text")} <code>triggers:</code></p></Empty>}
+      {!list.loading && !list.error && !list.items.length && <Empty title={t("schedules.empty")}><TriggersExample /><Link href="/flows">{t("nav.toFlows")}</Link></Empty>}
       {list.items.map((one) => <ScheduleCard key={one.id} schedule={one} onChange={list.reload} />)}
       {list.hasMore && <button onClick={list.loadMore}>{t("plugins.more")}</button>}
     </section>
   );
 }
+
+/** TriggersExample says how a flow is started by the clock or by a webhook. */
+export function TriggersExample() {
+  const t = useText();
+  return (
+    <>
+      <p>{t("schedules.begin")}</p>
+      <pre className="block json example" aria-label={t("schedules.example")} tabIndex={0}>{example}</pre>
+    </>
+  );
+}
+
+const example = `triggers:
+  schedules: [{id: morning, cron: "0 7 * * 1-5"}]
+  webhooks: [{id: push, verify: standard, secret: HOOK_KEY}]`;
 
 /** The flows with errors: whether they have schedules cannot be read, and these start nothing. */
 function BrokenFlows() {
