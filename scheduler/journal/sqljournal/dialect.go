@@ -21,14 +21,14 @@ type dialect interface {
 	// adds an argument to the statement and returns its number, for example "$4".
 	matchLabels(labels map[string]string, argument func(any) string) (condition string, err error)
 
-	// enlist makes sure that leases of this process would count, before it takes a run; holder
-	// are the arguments for that process; leave is for its end.
-	enlist(ctx context.Context) error
-	holder() []any
-	leave() error
-	// renew renews the leases of logs and returns the rows of their runs. A run that is missing
+	// enlistProcess makes sure that leases of this process would count, before it takes a run; holderArgs
+	// are the arguments for that process; delistProcess is for its end.
+	enlistProcess(ctx context.Context) error
+	holderArgs() []any
+	delistProcess() error
+	// renewLeases renews the leases of logs and returns the rows of their runs. A run that is missing
 	// there, or has another lease, was taken away.
-	renew(ctx context.Context, logs []*runLog) (map[int64]holding, error)
+	renewLeases(ctx context.Context, logs []*runLog) (map[int64]holding, error)
 
 	// insertRun stores a run that begins, with its header, labels and payloads. created is false
 	// if its id exists.
@@ -37,20 +37,20 @@ type dialect interface {
 	// insertBlobs stores payloads and records that a run has them.
 	insertBlobs(c database.Conn, key int64, blobs stored.Blobs) error
 	// deleteRows deletes a run and the payloads that no other run has. bytes is their size if
-	// that is known then; reclaim returns further bytes, which it gives back to the disk.
+	// that is known then; reclaimSpace returns further bytes, which it gives back to the disk.
 	deleteRows(c database.Conn, key int64) (bytes int64, err error)
-	reclaim(ctx context.Context) (bytes int64, err error)
+	reclaimSpace(ctx context.Context) (bytes int64, err error)
 
-	// submit queues the events of a change, which is lazy if its run does not wait for it. It
+	// submitChange queues the events of a change, which is lazy if its run does not wait for it. It
 	// calls done later, unless it returns an error. isFull reports whether so many changes of a
 	// run are queued that it should wait too; waitFor returns when none is.
-	submit(l *runLog, ch *change, lazy bool) error
+	submitChange(l *runLog, ch *change, lazy bool) error
 	isFull(l *runLog) bool
 	waitFor(l *runLog)
 
-	// notify notifies the subscribers of a run that there is something to read.
-	notify(run string)
-	subscribe(run string) subscription
+	// notifyReaders notifies the subscribers of a run that there is something to read.
+	notifyReaders(run string)
+	subscribeTo(run string) subscription
 
 	checkIntegrity(c database.Conn) error
 	// markDamaged returns an error of data that contradict themselves with the remedy for that.

@@ -41,7 +41,7 @@ func (j *Journal) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunL
 	if err := stored.CheckHeader(h); err != nil {
 		return nil, err
 	}
-	if err := j.db.enlist(ctx); err != nil {
+	if err := j.db.enlistProcess(ctx); err != nil {
 		return nil, err
 	}
 	b, l := newBeginning(h), j.newLog()
@@ -79,7 +79,7 @@ func (j *Journal) Reopen(ctx context.Context, id string) (journal.RunLog, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := j.db.enlist(ctx); err != nil {
+	if err := j.db.enlistProcess(ctx); err != nil {
 		return nil, err
 	}
 	l := j.newLog()
@@ -112,7 +112,7 @@ func (l *runLog) tryTake(c database.Conn, id string) (*journal.RunInfo, error) {
 		if stored.IsUnheeded(&r.RunInfo) {
 			return nil, j.cancelUnheeded(c, id)
 		}
-		args := append([]any{j.db.now(), l.lease, r.key, r.lease, r.CancelRequested}, j.db.holder()...)
+		args := append([]any{j.db.now(), l.lease, r.key, r.lease, r.CancelRequested}, j.db.holderArgs()...)
 		n, err := c.Exec("UPDATE journal_run SET lease = $2, cancel = false, "+j.db.fragments().hold+
 			" WHERE key = $3 AND lease IS NOT DISTINCT FROM $4 AND cancel = $5", args...)
 		if n == 0 || err != nil {

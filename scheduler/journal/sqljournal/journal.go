@@ -103,7 +103,7 @@ func (j *Journal) Close() error {
 		errs = append(errs, l.Close())
 	}
 	if errors.Join(errs...) == nil {
-		errs = append(errs, j.db.leave())
+		errs = append(errs, j.db.delistProcess())
 	}
 	return errors.Join(append(errs, j.db.Close())...)
 }

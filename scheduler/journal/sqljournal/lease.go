@@ -39,7 +39,7 @@ func (j *Journal) renewLeases() {
 		logs = append(logs, l)
 	}
 	j.mu.Unlock()
-	held, err := j.db.renew(j.ctx, logs)
+	held, err := j.db.renewLeases(j.ctx, logs)
 	if err != nil {
 		return
 	}
@@ -122,7 +122,7 @@ func (j *Journal) Cancel(ctx context.Context, id string) error {
 		},
 	})
 	if err == nil {
-		j.db.notify(id)
+		j.db.notifyReaders(id)
 	}
 	return err
 }

@@ -72,7 +72,7 @@ func (l *runLog) submitEvents(events []*journal.Event, wait bool, done chan<- er
 			l.SettleWrite(err, wait)
 			done <- err
 		}
-		err = l.journal.db.submit(l, ch, !wait)
+		err = l.journal.db.submitChange(l, ch, !wait)
 	}
 	if err != nil {
 		return l.RefuseLocked(err)
@@ -189,7 +189,7 @@ func (l *runLog) Close() error {
 	delete(j.logs, l)
 	j.mu.Unlock()
 	err := j.write(context.Background(), l.endLease)
-	j.db.notify(l.Opened.ID)
+	j.db.notifyReaders(l.Opened.ID)
 	return l.EndClose(err)
 }
 

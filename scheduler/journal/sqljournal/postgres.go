@@ -138,8 +138,8 @@ func (d *sharedDialect) workerArgs(more ...any) []any {
 	return append([]any{d.self.Host, d.self.PID, d.self.Identity, d.version, d.now(), d.lease}, more...)
 }
 
-// enlist makes sure that this process has a row whose lease is fresh.
-func (d *sharedDialect) enlist(ctx context.Context) error {
+// enlistProcess makes sure that this process has a row whose lease is fresh.
+func (d *sharedDialect) enlistProcess(ctx context.Context) error {
 	now := d.clock()
 	d.mu.Lock()
 	worker, isFresh := d.worker, now.Sub(d.renewed) < 2*d.beat
@@ -167,7 +167,7 @@ func (d *sharedDialect) enlist(ctx context.Context) error {
 	return nil
 }
 
-func (d *sharedDialect) holder() []any { return []any{d.ownWorker()} }
+func (d *sharedDialect) holderArgs() []any { return []any{d.ownWorker()} }
 
 // ownWorker returns the key of this process.
 func (d *sharedDialect) ownWorker() int64 {
@@ -176,8 +176,8 @@ func (d *sharedDialect) ownWorker() int64 {
 	return d.worker
 }
 
-// leave deletes the row of this process, which holds no run any more.
-func (d *sharedDialect) leave() error {
+// delistProcess deletes the row of this process, which holds no run any more.
+func (d *sharedDialect) delistProcess() error {
 	worker := d.ownWorker()
 	if worker == 0 {
 		return nil
@@ -188,8 +188,8 @@ func (d *sharedDialect) leave() error {
 	}})
 }
 
-// renew renews the row of this process, and reads the rows of its runs.
-func (d *sharedDialect) renew(ctx context.Context, logs []*runLog) (map[int64]holding, error) {
+// renewLeases renews the row of this process, and reads the rows of its runs.
+func (d *sharedDialect) renewLeases(ctx context.Context, logs []*runLog) (map[int64]holding, error) {
 	worker := d.ownWorker()
 	if worker == 0 {
 		return nil, nil
@@ -293,15 +293,15 @@ func (d *sharedDialect) insertBlobs(c database.Conn, key int64, found stored.Blo
 	return retryLostBlob(err)
 }
 
-// submit queues the change for the appender, which stores the changes of several runs at once.
-func (d *sharedDialect) submit(l *runLog, ch *change, _ bool) (err error) {
+// submitChange queues the change for the appender, which stores the changes of several runs at once.
+func (d *sharedDialect) submitChange(l *runLog, ch *change, _ bool) (err error) {
 	if len(ch.bodies) == 0 {
 		ch.done(nil)
 		return nil
 	}
 	ch.payloads, err = d.sealBlobs(ch.blobs)
 	if err == nil {
-		d.appends.submit(l, ch)
+		d.appends.submitChange(l, ch)
 	}
 	return err
 }
@@ -321,18 +321,18 @@ func (*sharedDialect) deleteRows(c database.Conn, key int64) (bytes int64, err e
 	return bytes, retryLostBlob(err) // another run has just begun to need a payload
 }
 
-// reclaim makes the space of deleted rows free for others. Postgres does it by itself later; the
+// reclaimSpace makes the space of deleted rows free for others. Postgres does it by itself later; the
 // owner of the tables may do it now.
-func (d *sharedDialect) reclaim(ctx context.Context) (int64, error) {
+func (d *sharedDialect) reclaimSpace(ctx context.Context) (int64, error) {
 	return 0, d.Write(ctx, database.Change{Single: true, Do: func(c database.Conn) error {
 		_, err := c.Exec("VACUUM journal_run, journal_header, journal_event, journal_run_blob, journal_blob")
 		return err
 	}})
 }
 
-func (d *sharedDialect) notify(run string) { d.Notify(channel, run) }
+func (d *sharedDialect) notifyReaders(run string) { d.Notify(channel, run) }
 
-func (d *sharedDialect) subscribe(run string) subscription { return d.Subscribe(channel, run) }
+func (d *sharedDialect) subscribeTo(run string) subscription { return d.Subscribe(channel, run) }
 
 // checkIntegrity does nothing: Postgres checks its own pages.
 func (*sharedDialect) checkIntegrity(database.Conn) error { return nil }

@@ -42,8 +42,8 @@ func newAppender(d *sharedDialect) *appender {
 	return a
 }
 
-// submit queues a change.
-func (a *appender) submit(l *runLog, ch *change) {
+// submitChange queues a change.
+func (a *appender) submitChange(l *runLog, ch *change) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	q := &l.appending
@@ -198,7 +198,7 @@ func (d *sharedDialect) storeBatch(batch []*entry) {
 			e.err = err
 		}
 		if e.err == nil {
-			d.notify(e.log.Opened.ID)
+			d.notifyReaders(e.log.Opened.ID)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (j *Journal) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, 
 	if len(done.Runs) == 0 {
 		return done, nil
 	}
-	bytes, err := j.db.reclaim(ctx)
+	bytes, err := j.db.reclaimSpace(ctx)
 	done.Bytes += bytes
 	return done, err
 }

@@ -249,7 +249,7 @@ func (j *Journal) newDecoder(ctx context.Context, clear bool) *stored.Decoder {
 // and checks from time to time.
 func (j *Journal) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
-		sub := j.db.subscribe(id)
+		sub := j.db.subscribeTo(id)
 		defer sub.Close()
 		decoder := j.newDecoder(ctx, false)
 		for {
@@ -279,7 +279,7 @@ func (j *Journal) Follow(ctx context.Context, id string, after int64) iter.Seq2[
 // Subscribe reports the commits of all programs that use the database. noticed is nil for a file, which sends no
 // notices of other processes.
 func (j *Journal) Subscribe(id string) (noticed <-chan struct{}, stop func()) {
-	sub := j.db.subscribe(id)
+	sub := j.db.subscribeTo(id)
 	return sub.Noticed(), sub.Close
 }
 

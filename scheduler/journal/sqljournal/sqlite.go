@@ -87,12 +87,12 @@ func newFileDialect(t *terms, db *sqlitefile.Store) *fileDialect {
 	}}
 }
 
-func (d *fileDialect) fragments() *fragments      { return &d.parts }
-func (d *fileDialect) now() any                   { return d.timeOf(d.clock()) }
-func (*fileDialect) timeOf(t time.Time) any       { return t.UnixMilli() }
-func (d *fileDialect) holder() []any              { return []any{d.self.PID, d.self.Host, d.self.Identity} }
-func (*fileDialect) enlist(context.Context) error { return nil }
-func (*fileDialect) leave() error                 { return nil }
+func (d *fileDialect) fragments() *fragments             { return &d.parts }
+func (d *fileDialect) now() any                          { return d.timeOf(d.clock()) }
+func (*fileDialect) timeOf(t time.Time) any              { return t.UnixMilli() }
+func (d *fileDialect) holderArgs() []any                 { return []any{d.self.PID, d.self.Host, d.self.Identity} }
+func (*fileDialect) enlistProcess(context.Context) error { return nil }
+func (*fileDialect) delistProcess() error                { return nil }
 
 // matchLabels looks into the table of labels.
 func (*fileDialect) matchLabels(labels map[string]string, argument func(any) string) (string, error) {
@@ -103,8 +103,8 @@ func (*fileDialect) matchLabels(labels map[string]string, argument func(any) str
 	return strings.Join(conditions, " AND "), nil
 }
 
-// renew renews the lease in each row.
-func (d *fileDialect) renew(ctx context.Context, logs []*runLog) (map[int64]holding, error) {
+// renewLeases renews the lease in each row.
+func (d *fileDialect) renewLeases(ctx context.Context, logs []*runLog) (map[int64]holding, error) {
 	if len(logs) == 0 {
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func (d *fileDialect) renew(ctx context.Context, logs []*runLog) (map[int64]hold
 func (d *fileDialect) insertRun(c database.Conn, b *beginning) (key int64, created bool, err error) {
 	holder, since := []any{0, "", ""}, any(0)
 	if b.lease != nil {
-		holder, since = d.holder(), b.touched
+		holder, since = d.holderArgs(), b.touched
 	}
 	args := append([]any{b.touched, b.ID, b.Flow, string(journal.RunRunning), b.started, b.lease, since}, holder...)
 	created, err = c.QueryRow(`INSERT INTO run(id, flow, state, started_at, updated_at, lease, held_since, holder_pid, holder_host, holder_identity, lease_until)
@@ -183,8 +183,8 @@ func (d *fileDialect) insertBlobs(c database.Conn, key int64, found stored.Blobs
 	return nil
 }
 
-// submit queues the change for the writer of the file, which commits several at once.
-func (d *fileDialect) submit(l *runLog, ch *change, lazy bool) error {
+// submitChange queues the change for the writer of the file, which commits several at once.
+func (d *fileDialect) submitChange(l *runLog, ch *change, lazy bool) error {
 	isOpen := d.Submit(sqlitefile.Change{
 		Do:   func(c *sqlitefile.Conn) error { return d.storeChange(d.Conn(c), l, ch) },
 		Lazy: lazy, Done: ch.done,
@@ -235,9 +235,9 @@ func (*fileDialect) deleteRows(c database.Conn, key int64) (int64, error) {
 	)
 }
 
-// reclaim gives freed pages back to the disk, some at a time, and returns by how much the file
+// reclaimSpace gives freed pages back to the disk, some at a time, and returns by how much the file
 // has shrunk.
-func (d *fileDialect) reclaim(ctx context.Context) (int64, error) {
+func (d *fileDialect) reclaimSpace(ctx context.Context) (int64, error) {
 	before, err := d.fileSize(ctx)
 	for free := int64(1); err == nil && free > 0; {
 		err = d.Write(ctx, database.Change{Do: func(c database.Conn) error {
@@ -274,13 +274,13 @@ func (d *fileDialect) fileSize(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// notify does nothing: SQLite sends no notices to other processes.
-func (*fileDialect) notify(string) {}
+// notifyReaders does nothing: SQLite sends no notices to other processes.
+func (*fileDialect) notifyReaders(string) {}
 
 // pollInterval is how often a run of a file that is followed is read.
 const pollInterval = 100 * time.Millisecond
 
-func (*fileDialect) subscribe(string) subscription { return polling{time.NewTicker(pollInterval)} }
+func (*fileDialect) subscribeTo(string) subscription { return polling{time.NewTicker(pollInterval)} }
 
 // polling looks again and again.
 type polling struct{ *time.Ticker }
