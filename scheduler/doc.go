@@ -9,7 +9,7 @@
 // use (editor.go). compile_param.go turns every value into a [flow.Param]: a literal, a template, an expression,
 // or a map or list of such. step_order.go and lint_order.go link each step to the steps that it needs, and find
 // cycles; the other lint files check the calls, their parameters, and every name that a template mentions. A fault
-// is a [flow.Problem] with its position (problem.go, position.go; located_error.go finds the position of an error
+// is a [flow.Problem] with its position (problem.go, position.go; a [flow.LocatedError] has the position of an error
 // within a parameter). The result is a [flow.Flow] (flow.go): immutable, and ready for any number of runs.
 //
 // # Starting
@@ -54,7 +54,7 @@
 //
 // Parameters that were found stay for the next attempt. retry_step.go decides whether there is one and after which
 // back-off, and keeps each within its timeout. Only if the step does not retry does a provider send a refused
-// request again by itself, with a back-off of its own (llm/endpoint, retry_request.go). [Invoke] (invoke.go) does
+// request again by itself, with a back-off of its own (llm/endpoint, retry_request.go). [Invoke] (collect_output.go) does
 // the same for one call without a flow.
 //
 // step_env.go decides which model provider answers: the names under llm of the step, else of its flow, else of
@@ -83,7 +83,7 @@
 // With a [journal.Journal] (package scheduler/journal) the events go through it on their way to the reader
 // (package internal/eventlog). One goroutine writes all events since its last write; the successors of a step
 // begin when its end is safe. So a step is never recorded as finished twice, and one that was cut short runs
-// again: at least once. Flows whose path is only known in a run are kept there too (subflow_loader.go).
+// again: at least once. Flows whose path is only known in a run are kept there too (subflow.go).
 //
 // [StepExecutor.Resume] (resume.go) reads the flow's text and the events of a run, folds these into a
 // [journal.RunState] (fold.go there), and begins at its end (restore.go): steps, items, inner steps and
@@ -144,4 +144,6 @@
 // outcome.go, restore.go, run_end.go, run_error.go, warnings.go and until.go, which use none of them. A task's
 // services for its call, [calls.Substeps], are in substep.go, elsewhere.go and subflow.go; the last
 // prepares and begins a run again (prepare.go), as start.go and resume.go, with check_answers.go, do from outside.
+// read_message.go and read_either.go read the words of a person as an answer. mask_secrets.go, mask_parts.go and
+// run_images.go keep secrets and images out of events; wording.go has the messages in Chinese.
 package scheduler

@@ -123,7 +123,7 @@ var layers = map[string][]string{
 	// Which runs wait for a process, and why.
 	"scheduler/dispatch/queue": {"scheduler/dispatch", "scheduler/fleet", "scheduler/journal", "scheduler/service", "calls"},
 	// A prompt is rendered by the engine, from the record of an earlier run.
-	"scheduler/service/preview": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value", "plugins"},
+	"scheduler/service/preview": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value", "llm/value/span", "plugins"},
 	// It carries out the use cases on other machines.
 	"scheduler/temporal": {"scheduler/dispatch", "scheduler", "scheduler/fleet", "scheduler/flow", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
 	// The way from the first program to the second, which carries them out.
@@ -387,9 +387,6 @@ func TestNothingHappensOnImport(t *testing.T) {
 	}
 }
 
-// maxFiles bounds the Go files of a folder, without its tests: more of them are more than one concern.
-const maxFiles = 42
-
 func TestFolders(t *testing.T) {
 	top := []string{"cmd", "scheduler", "calls", "plugins", "llm", "flows", "configs", "docs", "skills", "test"}
 	vague := []string{"pkg", "util", "utils", "common", "types", "helpers", "misc"}
@@ -407,13 +404,48 @@ func TestFolders(t *testing.T) {
 			t.Errorf("%s: flows has examples and their data, no Go", name)
 		}
 	}
-	files := map[string]int{}
+}
+
+// pageFrom is from how many Go files on, without its tests, a package has a page that names them.
+const pageFrom = 34
+
+// fileName matches the name of a Go file in a page, or of several: lint*.go.
+var fileName = regexp.MustCompile(`[\w*]+\.go\b`)
+
+// TestPackagePages holds the page of each package of many files, its package comment, to its files: it names each by what it does.
+func TestPackagePages(t *testing.T) {
+	files, pages := map[string][]string{}, map[string]string{}
 	for _, source := range sources(t) {
-		files[source.dir]++
+		text, err := os.ReadFile(filepath.Join(root, source.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut("\n"+string(text), "\npackage ")
+		files[source.dir] = append(files[source.dir], path.Base(source.name))
+		pages[source.dir] += head
 	}
-	for dir, n := range files {
-		if n > maxFiles {
-			t.Errorf("%s has %d Go files, more than %d: split it where the code already does", dir, n, maxFiles)
+	known := map[string]bool{}
+	for _, name := range tree(t) {
+		known[path.Base(name)] = true
+	}
+	for dir, names := range files {
+		if len(names) < pageFrom {
+			continue
+		}
+		patterns := fileName.FindAllString(pages[dir], -1)
+		for _, name := range names {
+			isNamed := func(pattern string) bool {
+				fits, err := path.Match(pattern, name)
+				return err == nil && fits
+			}
+			if name != "doc.go" && !slices.ContainsFunc(patterns, isNamed) {
+				t.Errorf("%s/%s is not in the page of its package (add it to the list of files in the package comment)", dir, name)
+			}
+		}
+		for _, name := range patterns {
+			if !strings.Contains(name, "*") && !known[name] {
+				t.Errorf("the page of %s names %s, which is not there", dir, name)
+			}
 		}
 	}
 }

@@ -1,5 +1,19 @@
 // Command scheduler runs flows: YAML files of calls that put a prompt together and ask a model. For example, scheduler run
 // hello.yaml runs one. The package scheduler explains what a run is.
+//
+// Each subcommand has a file of its name; larger ones have several (memory_search.go is memory search).
+//
+//   - main.go, commands.go, app.go: the program, the tree of its commands, and how each of them begins and ends
+//   - flags.go, complete.go, paths.go, help.go: flags that commands share, completion in shells, paths for people, help
+//   - run.go, resume.go, session.go: running a flow, going on with a run, and the conversation with its user
+//   - runs.go, runs_show.go, runs_prune.go, journal.go: the runs of the journal
+//   - lint.go, graph.go, init.go, import.go: flow files: problems, pictures, new projects, files of other programs
+//   - call.go, calls.go, functions.go: one call without a flow, and lists of what flows can name
+//   - test.go, test_select.go, test_calibrate.go: tests of flows
+//   - memory.go, memory_one.go, memory_list.go, memory_search.go, memory_files.go, memory_snapshot.go: the memory
+//   - plugins.go, plugins_init.go, plugins_verify.go, plugins_trust.go: plugins
+//   - serve.go, token.go, worker.go, mcp.go, mcp_trust.go: the server, its tokens, workers, the Model Context Protocol
+//   - wording.go: the messages in Chinese
 package main
 
 import (

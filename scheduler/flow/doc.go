@@ -16,4 +16,15 @@
 //
 // A fault is a [Problem] with its [Position], for example an unknown call with hello.yaml:3:11. The result is a
 // [Flow]: immutable, and safe for concurrent use. The package graph below draws it.
+//
+// The files:
+//
+//   - loader.go, load.go, unit.go: a flow and all below it is read, from files or texts
+//   - flow.go, canonical.go, position.go, problem.go: a flow that was read, and the problems found in it with their places
+//   - decode*.go, keys*.go, reference.go: the keys of flow files and their docs
+//   - compile*.go, triggers.go: steps and triggers get their calls, templates and schemas
+//   - lint*.go, prompt_segments.go: problems of steps, names, types, parameters, sub-flows; prompts that no cache takes
+//   - conversation.go, literal_params.go, override.go, params_doc.go, requirements.go: the messages before the question, parameters that
+//     are no templates, changes by the one who loads, docs of parameters, files that a flow needs while it runs
+//   - languages.go, wording.go, keys_chinese.go: languages of prompts, and messages and docs in Chinese
 package flow

@@ -3,6 +3,18 @@
 // hello. It uses the use cases (package service) but no flags, settings or concrete calls. This file builds a
 // server without its handlers; serve.go runs it; routes.go lists the handlers, which are plain functions over the
 // service; api.go makes the OpenAPI document from their types.
+//
+// The files:
+//
+//   - server.go, serve.go, routes.go, api.go, document.go: the server, its connections, all endpoints, and their OpenAPI document
+//   - auth.go, caller.go, session.go, host_check.go, limit.go, audit.go: who asks, logins, names of the server, limits, the audit
+//   - request.go, language.go, etag.go, write_json.go, write_problem.go, problem.go: requests, and answers to them
+//   - flows.go, named_files.go, calls.go, tests.go: flows, the files that they name, calls, tests
+//   - start_run.go, runs.go, run_details.go, answers.go: runs begin, are listed, shown and answered
+//   - events.go, sse_writer.go, feed.go, follow_runs.go: streams of the events of a run, and of the changes of all runs
+//   - hooks.go, schedules.go, memory.go, admin.go, metrics.go, store_check.go: webhooks, schedules, memories, the server's own endpoints
+//   - chat.go, mcp.go, inchat_api.go, ui.go: the endpoints of OpenAI, of the Model Context Protocol, of in-chat, and the page
+//   - wording.go: the messages in Chinese
 package server
 
 import (

@@ -6,6 +6,21 @@
 // [Service.Load] reads a flow, [Service.NewSession] makes a [Session] of it, whose events its caller takes one by
 // one; [Speech] turns them into the text for a user. A [Principal] accesses a user's data: for a bound one, for
 // example, other users' runs do not exist.
+//
+// The files:
+//
+//   - service.go, parts.go, principal.go, note.go: the service, the parts that a program passes it, who asks, and notes beside a result
+//   - flows.go, library.go, viewed_flows.go, create_flow.go, edited_flow.go, requirements.go: flows are read, found by ids, shown, made,
+//     edited, and checked for what this machine lacks
+//   - inputs.go, conversation.go: inputs of a flow, and those that a chat fills by itself
+//   - start.go, resume.go, run_options.go, server_runs.go, session.go: runs begin and go on
+//   - cancel.go, give_up.go, child_runs.go, remote.go: runs end early, have runs of their own, or are carried out on other machines
+//   - runs.go, progress.go, prompts.go, file_uses.go, recording_miss.go: runs are listed and shown
+//   - reply.go, speech.go: a person answers a run, and reads its text
+//   - call.go, ask.go, call_warnings.go, describe_call.go: one call or one question without a flow, and docs of calls
+//   - memory.go, tests.go: the memory, and tests of flows
+//   - preview/: prompts before they are sent
+//   - wording.go: the messages in Chinese
 package service
 
 import (

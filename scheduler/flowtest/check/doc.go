@@ -33,4 +33,15 @@
 // subject in an evidence, with the subject_*.go. The match_*.go have the matchers, with a list for each kind;
 // [matchers] joins the lists. check.go decides an item, and verdict.go holds the result. A new matcher is one line
 // in a list, one function, and its row in the suite of matcher_test.go.
+//
+// The files:
+//
+//   - matcher.go, values.go, many.go, selector.go, bounds.go: a matcher and the values, lists, pieces and numbers that it looks at
+//   - match_*.go: the matchers, a file for each kind of subject: text, value, event, prompt, prefix, piece, tool, model, plugin, run,
+//     snapshot, distance, retrieved
+//   - subject_*.go: the subjects, found in the evidence: outputs, prompts, requests, events, the run
+//   - parse*.go, editor.go: items of expect are read, and described for editors
+//   - evidence.go, judge.go, snapshots.go, through_models.go, vacuous.go: the record of a run, judges, kept snapshots, sources that passed
+//     through a model, and matchers that test nothing
+//   - wording.go: the messages in Chinese
 package check
