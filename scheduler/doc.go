@@ -144,6 +144,6 @@
 // outcome.go, restore.go, run_end.go, run_error.go, warnings.go and until.go, which use none of them. A task's
 // services for its call, [calls.Substeps], are in substep.go, elsewhere.go and subflow.go; the last
 // prepares and begins a run again (prepare.go), as start.go and resume.go, with check_answers.go, do from outside.
-// read_message.go and read_either.go read the words of a person as an answer. mask_secrets.go, mask_parts.go and
+// read_message.go reads the words of a person as an answer. mask_secrets.go, mask_parts.go and
 // run_images.go keep secrets and images out of events; wording.go has the messages in Chinese.
 package scheduler

@@ -24,6 +24,7 @@
 //   - decode*.go, keys*.go, reference.go: the keys of flow files and their docs
 //   - compile*.go, triggers.go: steps and triggers get their calls, templates and schemas
 //   - lint*.go, prompt_segments.go: problems of steps, names, types, parameters, sub-flows; prompts that no cache takes
+//   - approval.go: the leave of a person before a step runs
 //   - conversation.go, literal_params.go, override.go, params_doc.go, requirements.go: the messages before the question, parameters that
 //     are no templates, changes by the one who loads, docs of parameters, files that a flow needs while it runs
 //   - languages.go, wording.go, keys_chinese.go: languages of prompts, and messages and docs in Chinese
