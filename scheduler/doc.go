@@ -145,5 +145,5 @@
 // services for its call, [calls.Substeps], are in substep.go, elsewhere.go and subflow.go; the last
 // prepares and begins a run again (prepare.go), as start.go and resume.go, with check_answers.go, do from outside.
 // read_message.go reads the words of a person as an answer. mask_secrets.go, mask_parts.go and
-// run_images.go keep secrets and images out of events; wording.go has the messages in Chinese.
+// run_images.go keep secrets and images out of events; fork.go begins a run from the steps of another one; wording.go has the messages in Chinese.
 package scheduler

@@ -5,12 +5,12 @@
 //
 //   - main.go, commands.go, app.go: the program, the tree of its commands, and how each of them begins and ends
 //   - flags.go, complete.go, paths.go, help.go: flags that commands share, completion in shells, paths for people, help
-//   - run.go, resume.go, session.go: running a flow, going on with a run, and the conversation with its user
+//   - run.go, resume.go, fork.go, session.go: a flow is run, a run goes on or is forked, and talks with its user
 //   - runs.go, runs_show.go, runs_prune.go, journal.go: the runs of the journal
 //   - lint.go, graph.go, init.go, import.go: flow files: problems, pictures, new projects, files of other programs
 //   - call.go, calls.go, functions.go: one call without a flow, and lists of what flows can name
 //   - test.go, test_select.go, test_calibrate.go: tests of flows
-//   - memory.go, memory_one.go, memory_list.go, memory_search.go, memory_files.go, memory_snapshot.go: the memory
+//   - memory*.go: the memory, its entries, facts, files and snapshots
 //   - plugins.go, plugins_init.go, plugins_verify.go, plugins_trust.go: plugins
 //   - serve.go, token.go, worker.go, mcp.go, mcp_trust.go: the server, its tokens, workers, the Model Context Protocol
 //   - wording.go: the messages in Chinese

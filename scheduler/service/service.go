@@ -13,7 +13,7 @@
 //   - flows.go, library.go, viewed_flows.go, create_flow.go, edited_flow.go, requirements.go: flows are read, found by ids, shown, made,
 //     edited, and checked for what this machine lacks
 //   - inputs.go, conversation.go: inputs of a flow, and those that a chat fills by itself
-//   - start.go, resume.go, run_options.go, server_runs.go, session.go: runs begin and go on
+//   - start.go, resume.go, fork.go, run_options.go, server_runs.go, session.go: runs begin, go on, and are forked
 //   - cancel.go, give_up.go, child_runs.go, remote.go: runs end early, have runs of their own, or are carried out on other machines
 //   - runs.go, progress.go, prompts.go, file_uses.go, recording_miss.go: runs are listed and shown
 //   - reply.go, speech.go: a person answers a run, and reads its text
