@@ -300,7 +300,11 @@ func (f Field) naming() (name, description string) {
 	if phrase, ok := nounPhrase(description); ok {
 		return lowerFirst(phrase), ""
 	}
-	return spacedName(f.Name), description
+	name = spacedName(f.Name)
+	if !saysMore(description, name) {
+		description = ""
+	}
+	return name, description
 }
 
 // saysMore reports whether a description has a word beside those of the title and of any question. "Which piece it is." of the title "piece"

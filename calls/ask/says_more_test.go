@@ -12,6 +12,7 @@ func TestQuestionSaysItOnce(t *testing.T) {
 	tests := []struct{ name, language, title, description, want string }{
 		{"the title in other words", "en", "piece", "Which piece it is.", "What is the piece?"},
 		{"only words of questions", "en", "weight", "How much it is.", "What is the weight?"},
+		{"no title", "en", "", "How many.", "What is the x?"},
 		{"a plural", "en", "guest", "The guests.", "What is the guest?"},
 		{"something new", "en", "piece", "Which piece it is, by its colour.", "What is the piece? Which piece it is, by its colour."},
 		{"a place to look", "en", "order number", "It stands at the top of the confirmation mail.", "What is the order number? It stands at the top of the confirmation mail."},
