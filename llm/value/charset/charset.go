@@ -6,12 +6,15 @@ import (
 	"bytes"
 	"cmp"
 	"mime"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
-	"golang.org/x/text/encoding/unicode"
+	utf16 "golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/runes"
 	"golang.org/x/text/transform"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -26,14 +29,16 @@ func Decode(data []byte, name string) ([]byte, error) {
 		return text, nil
 	}
 	var decoder transform.Transformer = transform.Nop
-	if name != "" && !strings.EqualFold(name, "utf-8") {
+	if isASCII(name) {
+		decoder = runes.Map(keepASCII)
+	} else if name != "" && !strings.EqualFold(name, "utf-8") {
 		named, err := htmlindex.Get(name)
 		if err != nil || named == encoding.Replacement { // which turns everything into U+FFFD
 			return nil, wording.Errorf("the text is written in the unknown charset %q", name)
 		}
 		decoder = named.NewDecoder()
 	}
-	text, _, err := transform.Bytes(unicode.BOMOverride(decoder), data)
+	text, _, err := transform.Bytes(utf16.BOMOverride(decoder), data)
 	if err != nil {
 		return nil, wording.Errorf("decoding the charset %s: %w", name, err)
 	}
@@ -43,6 +48,20 @@ func Decode(data []byte, name string) ([]byte, error) {
 		return nil, wording.Errorf("%d:%d: the bytes here are no text in %s", line, col, cmp.Or(name, "utf-16"))
 	}
 	return text, nil
+}
+
+// isASCII reports whether a charset is ASCII by one of its usual names. Browsers read it as windows-1252, which gives each
+// byte above 127 some character, for example those of UTF-8 two wrong ones.
+func isASCII(name string) bool {
+	return slices.Contains([]string{"us-ascii", "ascii", "ansi_x3.4-1968", "iso646-us"}, strings.ToLower(name))
+}
+
+// keepASCII returns a character of ASCII unchanged; others are an error of the text.
+func keepASCII(r rune) rune {
+	if r > unicode.MaxASCII {
+		return utf8.RuneError
+	}
+	return r
 }
 
 // mark is the byte-order mark of UTF-8.

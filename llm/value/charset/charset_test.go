@@ -17,6 +17,10 @@ func TestDecode(t *testing.T) {
 		"half of UTF-16":    {data: "\xff\xfea\x00b", err: "1:2: the bytes here are no text in utf-16"},
 		"half of a pair":    {data: "\x3d\xd8a\x00", charset: "utf-16le", err: "1:1: the bytes here are no text in utf-16le"},
 		"no Shift JIS":      {data: "\x83", charset: "shift_jis", err: "1:1: the bytes here are no text in shift_jis"},
+		"ASCII":             {data: "cafe", charset: "US-ASCII", want: "cafe"},
+		"more than ASCII":   {data: "a\ncaf\xc3\xa9", charset: "us-ascii", err: "2:4: the bytes here are no text in us-ascii"},
+		"no ASCII at all":   {data: "\xe9", charset: "ascii", err: "1:1: the bytes here are no text in ascii"},
+		"marked, no ASCII":  {data: "\xff\xfea\x00", charset: "us-ascii", want: "a"},
 		"marked, no UTF-8":  {data: "\ufeffcaf\xe9", want: "caf\xe9"}, // for the caller to find
 		"a mark of doubt":   {data: "a\ufffd", want: "a\ufffd"},
 		"unknown":           {data: "a", charset: "klingon", err: `the text is written in the unknown charset "klingon"`},
