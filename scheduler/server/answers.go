@@ -59,6 +59,9 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 		return nil, err
 	}
 	if p := notWaitingProblem(info); p != nil && !details.State.TakesAnswers() {
+		if err := findDecision(in.Body.Answers, details.State); err != nil {
+			return nil, err
+		}
 		return nil, p
 	}
 	if in.Body.Message != "" {
@@ -77,6 +80,17 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	}
 	out.Status, out.Body.State = http.StatusAccepted, string(journal.RunRunning)
 	return out, nil
+}
+
+// findDecision returns who decided before about an approval that answers are for; nil if they are for none.
+func findDecision(answers []answer, state *journal.RunState) error {
+	for _, a := range answers {
+		st := state.Step(a.Step)
+		if a.Pointer == journal.ApprovedPlace && st != nil && st.Decision != nil {
+			return calls.Errorf(calls.Canceled, "%w", &scheduler.DecidedError{Step: a.Step, Decision: st.Decision})
+		}
+	}
+	return nil
 }
 
 // replyToRun gives a run that waits a message of the user.
