@@ -125,7 +125,7 @@ func TestAsk(t *testing.T) {
 			  /d: {type: string, format: date, pattern: "^[0-9-]+$"}}}`,
 			"9\n3\nxx\nXX\n1，0\n1, 2\ntomorrow\n", []string{"a:/a=3", `a:/b="XX"`, "a:/c=[1,2]", `a:/d="tomorrow"`},
 			[]string{
-				"What is the a (from 1 to 7)? How many", "It can be at most 7. What is the a (from 1 to 7)?", "What is the d (a date, such as 2026-05-01)?",
+				"What is the a (from 1 to 7)?", "It can be at most 7. What is the a (from 1 to 7)?", "What is the d (a date, such as 2026-05-01)?",
 				"with commas between",
 			},
 		},
