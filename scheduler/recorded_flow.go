@@ -92,8 +92,8 @@ func recordedPath(root, path string) string {
 }
 
 // portablePath returns a path for messages: relative to root for a file in it, else to the flow's folder. A
-// relative path stays if there is no root. For example, /home/ann/shop/flows/order.yaml becomes flows/order.yaml
-// if root is /home/ann/shop.
+// relative path stays if there is no root. For example, /srv/shop/flows/order.yaml becomes flows/order.yaml
+// if root is /srv/shop.
 func portablePath(root, flowFile, path string) string {
 	if root == "" && !filepath.IsAbs(path) {
 		return filepath.ToSlash(path)

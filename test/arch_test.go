@@ -33,7 +33,7 @@ var layers = map[string][]string{
 	// The value type and its text forms.
 	"llm/value":         {},
 	"llm/value/wording": {},
-	"llm/value/span":    {},
+	"llm/value/span":    {"llm/value/wording"},
 	"llm/value/jsonc":   {"llm/value"},
 	"llm/value/yaml":    {"llm/value", "llm/value/jsonc", "llm/value/wording"},
 	// The packages built on the roots.
@@ -86,6 +86,7 @@ var layers = map[string][]string{
 	// The engine knows no call, no provider, no store.
 	"scheduler":                        {"scheduler/flow", "scheduler/internal/...", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	"scheduler/internal/guess":         {"scheduler/flow", "llm/prompt", "llm/value", "llm/value/span"},
+	"scheduler/internal/fork":          {"scheduler/flow", "scheduler/journal", "calls", "calls/schema", "llm/prompt", "llm/value"},
 	"scheduler/internal/order":         {}, // a machine that decides: nothing of ours, no I/O
 	"scheduler/flow/graph":             {"scheduler/flow"},
 	"scheduler/flow/internal/yamltext": {"llm/value/yaml"},
@@ -152,7 +153,7 @@ var layers = map[string][]string{
 	"calls/memory/sqlmemory":       {"calls", "calls/memory/...", "llm/value/...", "calls/database", "calls/database/pgdb", "calls/database/sqlitefile"},
 	// All parts meet here. The commands know neither providers nor stores.
 	"cmd/scheduler/wire":        {"calls/...", "cmd/scheduler/config", "cmd/scheduler/terminal", "llm/...", "plugins/host", "scheduler/..."},
-	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/database/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/...", "skills"},
+	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/memory/facts", "calls/database/sqlitefile", "cmd/...", "configs", "docs", "llm", "llm/value/...", "plugins/...", "scheduler/...", "skills"},
 	"cmd/scheduler/chinesehelp": {"llm/value/wording"},
 	"cmd/scheduler/startup":     {},
 	"cmd/scheduler/starter":     {"configs", "skills"},

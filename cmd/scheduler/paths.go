@@ -21,7 +21,7 @@ func shortPath(path string) string {
 }
 
 // shownPath returns a path from the working directory, if that is shorter. For example, flows/a.yaml instead of
-// /home/ann/shop/flows/a.yaml.
+// /srv/shop/flows/a.yaml.
 func shownPath(path string) string {
 	wd, err := os.Getwd()
 	if err != nil {

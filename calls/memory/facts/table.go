@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 //go:embed data/*.txt
@@ -127,7 +128,7 @@ func readTable(text string, spaced bool) (*table, error) {
 			t.valid[attribute] = strings.Fields(rest)
 		case key == "fix":
 			if err := t.addFix(rest); err != nil {
-				return nil, fmt.Errorf("line %d: %w", n+1, err)
+				return nil, wording.Errorf("line %d: %w", n+1, err)
 			}
 		case key == "ask":
 			t.addAsk(attribute, rest)
@@ -136,10 +137,10 @@ func readTable(text string, spaced bool) (*table, error) {
 				t.nouns[strings.TrimSpace(w)] = attribute
 			}
 		case slices.Contains(ruleKinds, kind) && attribute == "":
-			return nil, fmt.Errorf("line %d: a rule without an attribute", n+1)
+			return nil, wording.Errorf("line %d: a rule without an attribute", n+1)
 		case slices.Contains(ruleKinds, kind):
 			if err := t.addRule(attribute, key, rest); err != nil {
-				return nil, fmt.Errorf("line %d: %w", n+1, err)
+				return nil, wording.Errorf("line %d: %w", n+1, err)
 			}
 		default:
 			plain[key] = append(plain[key], t.expand(rest))
@@ -148,7 +149,7 @@ func readTable(text string, spaced bool) (*table, error) {
 	for name, patterns := range plain {
 		p, err := regexp.Compile(strings.Join(patterns, "|"))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, wording.Errorf("%s: %w", name, err)
 		}
 		t.patterns[name] = p
 	}
@@ -254,7 +255,7 @@ func (t *table) addRule(attribute, key, pattern string) error {
 	for _, name := range r.checks {
 		name = strings.TrimPrefix(name, "!")
 		if name != "" && name != "name" && name != "num" && t.sets[name] == nil {
-			return fmt.Errorf("no set %q", name)
+			return wording.Errorf("no set %q", name)
 		}
 	}
 	text := strings.ReplaceAll(valueMark.ReplaceAllString(t.expand(pattern), `(?P<$1>.+?)`), "\x00", group)

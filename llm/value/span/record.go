@@ -1,10 +1,10 @@
 package span
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Record is the compact form of members, as events keep them. The last text has the spans; the ones before are the
@@ -137,7 +137,7 @@ func indexOfToken(token string) (n int, ok bool) {
 	return n, err == nil && strconv.Itoa(n) == token
 }
 
-var errRecord = errors.New("the record of spans is damaged")
+var errRecord = wording.Errorf("the record of spans is damaged")
 
 // Members returns the members of a record; the error is of a record that EncodeMembers has not made.
 func (r Record) Members() ([]Member, error) {
@@ -147,7 +147,7 @@ func (r Record) Members() ([]Member, error) {
 	d := decoder{names: r[:len(r)-1], body: r[len(r)-1]}
 	for d.body != "" {
 		if err := d.readMark(); err != nil {
-			return nil, fmt.Errorf("%w: %d bytes before its end", err, len(d.body))
+			return nil, wording.Errorf("%w: %d bytes before its end", err, len(d.body))
 		}
 	}
 	return d.members, nil
