@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"io"
@@ -88,7 +89,7 @@ func (c *Client) brokenConnection(err error) *llm.Error {
 	if errors.As(err, &location) {
 		err = location.Err // the rest of it is the URL, which may hold a key
 	}
-	e := (&llm.Error{Provider: c.options.Name}).WithMessage("%s", wording.OfError(err))
+	e := (&llm.Error{Provider: c.options.Name}).WithMessage("%s", textWithoutAddress(err))
 	var dial *net.OpError
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -110,6 +111,29 @@ func (c *Client) brokenConnection(err error) *llm.Error {
 	return e
 }
 
+// textWithoutAddress returns the text of an error of the network without the addresses in it, for example
+// "connect: connection refused" for "dial tcp 10.0.0.7:8000: connect: connection refused": users of a server read it,
+// and operators find the address in the setting base_url.
+func textWithoutAddress(err error) wording.Text {
+	var name x509.HostnameError
+	var dns *net.DNSError
+	var address *net.AddrError
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &name):
+		return wording.Say("the certificate of the server is for another host")
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return wording.Say("there is no such host")
+	case errors.As(err, &dns):
+		return wording.Say("the host cannot be looked up now")
+	case errors.As(err, &address):
+		return wording.Say("the server's address is invalid")
+	case errors.As(err, &operation):
+		return textWithoutAddress(operation.Err)
+	}
+	return wording.OfError(err)
+}
+
 // statusError returns the error of a response with a status other than 2xx.
 func (c *Client) statusError(resp *http.Response) *llm.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, MaxErrorBody)) // the part that arrived is shown
@@ -122,9 +146,6 @@ func (c *Client) statusError(resp *http.Response) *llm.Error {
 	}
 	if e.Status < 400 {
 		e = e.WithMessage("the server redirects to another place")
-		if to, err := resp.Location(); err == nil {
-			e = e.WithMessage("the server redirects to %s", c.Readable(to.Scheme+"://"+to.Host+to.Path))
-		}
 		e.Hint = "set the provider's base_url to where the API really is"
 		return e
 	}
