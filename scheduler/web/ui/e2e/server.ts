@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -19,7 +19,7 @@ export default async function start() {
   const address = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`;
   writeFileSync(join(dir, "scheduler.yaml"), `language: en
 http: {allow_hosts: [127.0.0.1]}
-llm: {providers: [{name: teller, base_url: "${address}/v1", model: teller}]}
+llm: {providers: [{name: teller, base_url: "${address}/v1", model: teller}, {name: clerk, base_url: "${address}/clerk/v1", model: clerk}]}
 `);
   writeFlows(join(dir, "flows"), address);
   const plugin = spawnSync(program, ["plugins", "init", "--lang", "python", "stamp"], { cwd: dir, encoding: "utf8" });
@@ -85,6 +85,7 @@ async function startSlowServer(): Promise<Server> {
       };
       return;
     }
+    if (request.url === "/clerk/v1/chat/completions") return void answerAsClerk(request, answer);
     if (request.url === "/tell") tellRest();
     const send = () => {
       answer.statusCode = request.url === "/flaky" && asked++ % 2 === 0 ? 503 : 200;
@@ -95,6 +96,19 @@ async function startSlowServer(): Promise<Server> {
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   return server;
+}
+
+/** Answers as a model that refunds 150 first, and then says the result of the tool. */
+async function answerAsClerk(request: IncomingMessage, answer: ServerResponse) {
+  let body = "";
+  for await (const part of request) body += part;
+  const { messages } = JSON.parse(body) as { messages: { role: string; content: string }[] };
+  const result = messages.at(-1)!.role === "tool" ? messages.at(-1)!.content : undefined;
+  const use = { index: 0, id: "use1", type: "function", function: { name: "refund", arguments: '{"amount": 150}' } };
+  const delta = result === undefined ? { role: "assistant", tool_calls: [use] } : { role: "assistant", content: `The tool said: ${result}` };
+  const chunk = { id: "1", object: "chat.completion.chunk", created: 1, model: "clerk", choices: [{ index: 0, delta, finish_reason: result === undefined ? "tool_calls" : "stop" }], usage: { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25 } };
+  answer.setHeader("Content-Type", "text/event-stream");
+  answer.end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
 }
 
 /** Writes flows that the repository's examples lack: a slow one, one that retries and fails, one of 1,000 steps. */
@@ -167,6 +181,28 @@ steps:
           count: {type: integer, maximum: 12}
           size: {type: string, enum: [small, large]}
     on_missing: ask
+`);
+  writeFileSync(join(dir, "refund.yaml"), `name: refund
+inputs: {type: object, properties: {amount: {type: number, default: 150}, note: {type: string, default: broken}}}
+steps:
+  - id: refund
+    call: http
+    with: {method: POST, url: "${server}/ok", idempotency_header: "", body: {order: A-1042, amount: "{{ inputs.amount }}", note: "{{ inputs.note }}"}}
+    approve: {message: "Refund {{ params.body.amount }} € for order {{ params.body.order }}?", edit: [/body/amount, /body/note]}
+  - {id: reply, call: template, with: {template: "refunded: {{ ok }}", values: {ok: "{{ refund.body.ok }}"}}, to_user: true}
+outputs: {reply: "{{ reply.text }}"}
+`);
+  writeFileSync(join(dir, "clerk.yaml"), `name: clerk
+llm: clerk
+inputs: {type: object, properties: {question: {type: string, default: "My cup is broken."}}}
+steps:
+  - id: clerk
+    call: agent
+    with:
+      prompt: "{{ inputs.question }}"
+      tools:
+        http: [{name: refund, with: {method: POST, url: "${server}/ok", idempotency_header: ""}, parameters: {properties: {amount: {type: number}}}, approve: true}]
+    to_user: true
 `);
   writeFileSync(join(dir, "tale.yaml"), `name: tale
 llm: teller

@@ -560,6 +560,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run a flow again from a step of a run, in a new run */
+        post: operations["fork-run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{id}/graph": {
         parameters: {
             query?: never;
@@ -1033,6 +1050,17 @@ export interface components {
             /** @description Instead of answers: an object of values by pointer or name, or of such objects by step. */
             values?: unknown;
         };
+        Approval: {
+            by: string;
+            call: string;
+            digest: string;
+            edit?: string[] | null;
+            message: string;
+            params: unknown;
+            tool?: string;
+            /** Format: date-time */
+            until?: string;
+        };
         Audit: {
             address: string;
             /** Format: date-time */
@@ -1135,18 +1163,22 @@ export interface components {
         };
         Data: {
             answers?: unknown;
+            approval?: components["schemas"]["Approval"];
             /** Format: int64 */
             attempt?: number;
             call?: string;
             child?: components["schemas"]["ChildInfo"];
             code?: string;
             conversation?: unknown;
+            decision?: components["schemas"]["Decision"];
             /** Format: int64 */
             delay_ms?: number;
             /** Format: double */
             duration_ms?: number;
             error?: components["schemas"]["ErrorInfo"];
             flow?: string;
+            from_run?: string;
+            given?: boolean;
             input?: unknown;
             inputs?: unknown;
             interrupted?: boolean;
@@ -1168,6 +1200,15 @@ export interface components {
             waiting?: components["schemas"]["WaitingFor"][] | null;
             worker?: components["schemas"]["Process"];
         };
+        Decision: {
+            approved: boolean;
+            /** Format: date-time */
+            at: string;
+            by: string;
+            digest: string;
+            edits?: unknown;
+            reason?: string;
+        };
         Deleted: {
             /** Format: int64 */
             memories: number;
@@ -1182,6 +1223,10 @@ export interface components {
             from: string;
             to: string;
             when?: string;
+        };
+        EditedFlow: {
+            /** @description The text of the flow. */
+            text: string;
         };
         ErrorDetail: {
             /** @description Where the error occurred, e.g. 'body.items[3].tags' or 'path.thing-id' */
@@ -1366,9 +1411,41 @@ export interface components {
             /** Format: int64 */
             warnings: number;
         };
-        FlowStruct: {
-            /** @description The text of the edited flow: steps that have finished must be unchanged. */
-            text: string;
+        ForkParam: {
+            /** @description A JSON pointer into the parameters, for example /temperature. */
+            pointer: string;
+            step: string;
+            value: unknown;
+        };
+        ForkRunInputBody: {
+            /** @description The first step that runs again, or a piece of its work such as clerk/round-3. Left out, it is the first step that a change touches, or that has not ended. */
+            at?: string;
+            /** @description An edited flow: the steps that it changes run again. Needs the scope flows:write. */
+            flow?: components["schemas"]["EditedFlow"];
+            /** @description The inputs that change, an object. */
+            inputs?: unknown;
+            /** @description The name of a model provider; the run's by default. */
+            llm?: string;
+            /** @description Outputs in place of the steps' own, by step: these steps do not run. Needs the scope flows:write. */
+            outputs?: {
+                [key: string]: unknown;
+            };
+            /** @description Values in the parameters that steps had; these steps run again. Needs the scope flows:write. */
+            params?: components["schemas"]["ForkParam"][] | null;
+            /** @description Only tell which steps are kept and which run. */
+            plan?: boolean;
+        };
+        ForkedRun: {
+            /** @description The steps that run. */
+            again: string[] | null;
+            /** @description The path of its events. */
+            events?: string;
+            /** @description The steps that keep their outputs, or have the given ones. */
+            kept: string[] | null;
+            /** @description Those of them that ran before and may act outside of the run a second time. */
+            repeated?: string[] | null;
+            /** @description The id of the new run; none with plan. */
+            run?: string;
         };
         Graph: {
             edges: components["schemas"]["Edge"][] | null;
@@ -1743,7 +1820,8 @@ export interface components {
             relevant_memories: components["schemas"]["RelevantMemory"][] | null;
         };
         ResumeRunInputBody: {
-            flow?: components["schemas"]["FlowStruct"];
+            /** @description An edited flow: steps that have finished must be unchanged. */
+            flow?: components["schemas"]["EditedFlow"];
         };
         RunBody: {
             /** @description The messages before the question, a list of {role, content}. */
@@ -2065,13 +2143,17 @@ export interface components {
             to_user?: boolean;
         };
         StepState: {
+            approval?: components["schemas"]["Approval"];
             /** Format: int64 */
             attempts: number;
             call: string;
             child?: string;
+            decision?: components["schemas"]["Decision"];
             /** Format: double */
             duration_ms: number;
             error?: components["schemas"]["ErrorInfo"];
+            from_run?: string;
+            given?: boolean;
             id: string;
             items?: components["schemas"]["StepState"][] | null;
             reason?: string;
@@ -2471,6 +2553,7 @@ export interface components {
             until?: string;
         };
         Waiter: {
+            approval?: components["schemas"]["Approval"];
             /** @description The question with which the user began the run, cut to a line. */
             asked?: string;
             flow: string;
@@ -2490,6 +2573,7 @@ export interface components {
             why?: components["schemas"]["MissingValue"][] | null;
         };
         WaitingFor: {
+            approval?: components["schemas"]["Approval"];
             question?: string;
             reasons?: string[] | null;
             remaining_schema: unknown;
@@ -6585,6 +6669,160 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "fork-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the run. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForkRunInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForkedRun"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForkedRun"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -3,6 +3,7 @@ import type { Schemas } from "../api/client.ts";
 import { useText, type Key, type Translate } from "../i18n.ts";
 import { stateSigns, type State } from "./common.tsx";
 import "./graph.css";
+import { flowInside, stepOfItem } from "./inside.ts";
 
 type Node = Schemas["Node"];
 type GraphData = Schemas["Graph"];
@@ -59,23 +60,6 @@ function useLayout(nodes: Node[], edges: Schemas["Edge"][]): LayoutAnswer | unde
 
 /** A node with its path in the whole run as its id, and the id that its own flow has for it. */
 type PlacedNode = Node & { label: string };
-
-/** Returns a step without the number of its item. */
-const stepOfItem = (path: string) => path.replace(/\[\d+\]$/, "");
-
-/** Returns the flow that a step runs, by its path; undefined where it is not known before the run. */
-export function flowInside(graph: GraphData, inside: string): GraphData | undefined {
-  let found: GraphData | undefined = graph;
-  for (const name of inside ? inside.split("/") : []) found = found?.nodes?.find((n) => n.id === stepOfItem(name))?.sub;
-  return found;
-}
-
-/** Returns the innermost flow that is known and has a step: its path as Graph takes it. */
-export function flowAround(graph: GraphData, step: string): string {
-  const names = step.split("/").slice(0, -1);
-  while (names.length && !flowInside(graph, names.join("/"))) names.pop();
-  return names.join("/");
-}
 
 function placeInside(graph: GraphData, inside: string): { nodes: PlacedNode[]; edges: Schemas["Edge"][] } {
   const place = (id: string) => (inside ? `${inside}/${id}` : id);

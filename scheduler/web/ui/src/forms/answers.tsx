@@ -2,16 +2,29 @@ import { useRef, useState } from "react";
 import { ApiError, api, type Schemas } from "../api/client.ts";
 import { ErrorBox } from "../components/common.tsx";
 import { useText } from "../i18n.ts";
+import type { FollowedRun } from "../run/follow.ts";
+import { Approvals } from "./approval.tsx";
 import { SchemaForm, useFormName, type Faults, type FormHandle, type Values } from "./schema-form.tsx";
 
 type Waiting = Schemas["WaitingFor"];
 type Answer = { step: string; pointer: string; value: unknown };
 
 /**
- * AnswerForm asks for all that a run waits for: one form for each step, sent together. In a chat, where the next message is the
+ * AnswerForm asks for all that a run waits for: first its approvals, each decided by itself, then one form for each step, sent together. In a chat, where the next message is the
  * answer, it says what is asked first, or told, what the user was told last.
  */
-export function AnswerForm({ run, waiting, onSent, chat, told }: { run: string; waiting: Waiting[]; onSent(): void; chat?: boolean; told?: string }) {
+export function AnswerForm({ run, onSent, chat, told }: { run: FollowedRun; onSent(): void; chat?: boolean; told?: string }) {
+  const all = run.info!.waiting ?? [];
+  const values = all.filter((w) => !w.approval);
+  return (
+    <>
+      <Approvals run={run} waiting={all} onSent={onSent} />
+      {values.length > 0 && <ValuesForm run={run.info!.run} waiting={values} onSent={onSent} chat={chat} told={told} />}
+    </>
+  );
+}
+
+function ValuesForm({ run, waiting, onSent, chat, told }: { run: string; waiting: Waiting[]; onSent(): void; chat?: boolean; told?: string }) {
   const t = useText();
   const [values, setValues] = useState<Record<string, Values>>({});
   const [faults, setFaults] = useState<Record<string, Faults>>({});

@@ -26,13 +26,15 @@ export function reasonLines(w: Waiting, language: Language): string[] {
   return [...commonReasons(w), ...[...names].map(([why, of]) => (of.join("") ? of.join(", ") + colon + why : why))];
 }
 
-/** WaitsFor tells what a step waits for, and why: a line for each value. */
+/** WaitsFor lists the values that steps wait for, and why: a line for each value. Approvals have their own cards. */
 export function WaitsFor({ waiting, onSelect }: { waiting: Waiting[]; onSelect?(step: string): void }) {
   const t = useText();
   const language = useLanguage();
+  const values = waiting.filter((w) => !w.approval);
+  if (!values.length) return null;
   return (
     <section className="waits-for">
-      {waiting.map((w) => (
+      {values.map((w) => (
         <div key={w.step}>
           <h3>{onSelect ? <button className="link" onClick={() => onSelect(w.step)}>{t("inbox.step_waits", { step: w.step })}</button> : t("inbox.step_waits", { step: w.step })}</h3>
           <ul>{reasonLines(w, language).map((line) => <li key={line}>{line}</li>)}</ul>

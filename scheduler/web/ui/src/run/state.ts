@@ -54,6 +54,9 @@ export interface StepState {
   reason?: string;
   /** The run of its own that the step waits for. */
   child?: string;
+  /** The use of a call that a person decides about, and the decision once there is one. */
+  approval?: Schemas["Approval"];
+  decision?: Schemas["Decision"];
   items: string[];
   spans: Span[];
   /** What the step has streamed since its attempt began. */
@@ -117,7 +120,7 @@ export function addEvent(s: RunState, e: RunEvent): void {
 function applyStep(s: RunState, told: Schemas["StepState"], delay: number) {
   const st = changeStep(s, told.id);
   const before = { state: st.state, attempts: st.attempts };
-  st.error = st.reason = st.child = undefined; // those that are told are set again
+  st.error = st.reason = st.child = st.approval = st.decision = undefined; // those that are told are set again
   Object.assign(st, told, { items: st.items });
   const beginsAgain = st.state === "running" && (before.state !== "running" || st.attempts > before.attempts);
   if (beginsAgain) {

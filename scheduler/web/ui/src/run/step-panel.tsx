@@ -5,8 +5,10 @@ import { api } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
 import { Empty, ErrorBox, Loading, RunError, StateBadge, Tabs, stateSigns } from "../components/common.tsx";
 import { formatClock, formatDuration, formatJSON, formatNumber } from "../format.ts";
+import { Approvals, Decided } from "../forms/approval.tsx";
 import { WaitsFor } from "../forms/why.tsx";
 import { useText, type Key } from "../i18n.ts";
+import type { FollowedRun } from "./follow.ts";
 import { textOf } from "./log.tsx";
 import { PromptExplorer } from "./prompt.tsx";
 import { Rounds, roundsOf } from "./rounds.tsx";
@@ -16,8 +18,8 @@ export const panelTabs = ["output", "prompt", "input", "events"] as const;
 export type PanelTab = (typeof panelTabs)[number];
 
 /** StepPanel shows a step: what it made, what it asked the model, what it got, and what happened. */
-export function StepPanel({ run, step, waiting, byID, onSelect, tab, onTab, events, wide, onWide }: {
-  run: string;
+export function StepPanel({ run: followed, step, waiting, byID, onSelect, tab, onTab, events, wide, onWide }: {
+  run: FollowedRun;
   step: StepState;
   /** All that the run waits for. */
   waiting: WaitingFor[];
@@ -30,6 +32,7 @@ export function StepPanel({ run, step, waiting, byID, onSelect, tab, onTab, even
   onWide(): void;
 }) {
   const t = useText();
+  const run = followed.info!.run;
   // What is loaded of the step is loaded again when one of these changes.
   const version = `${step.state} ${step.attempts}`;
   const waits = waiting.filter((w) => w.step === step.id || w.step.startsWith(`${step.id}/`) || w.step.startsWith(`${step.id}[`));
@@ -53,7 +56,9 @@ export function StepPanel({ run, step, waiting, byID, onSelect, tab, onTab, even
         {!!step.usage.cached_tokens && <div><dt>{t("run.cached")}</dt><dd>{formatNumber(step.usage.cached_tokens)}</dd></div>}
       </dl>
       {step.error && <RunError error={step.error} />}
-      {waits.length > 0 && <WaitsFor waiting={waits} />}
+      <Approvals run={followed} waiting={waits} onSent={followed.reload} />
+      <WaitsFor waiting={waits} />
+      {step.decision && <p><Decided step={step} /></p>}
       {step.reason && <p className="hint">{step.reason}</p>}
       {step.child && <p><Link href={`/runs/${step.child}`}>{t("run.child")}</Link> <code className="hint" title={step.child}>{step.child.slice(-6)}</code></p>}
       {step.items.length > 0 && <Items step={step} byID={byID} onSelect={onSelect} />}

@@ -1,6 +1,7 @@
 import { Link } from "wouter";
 import { Ago, ErrorBox, Loading, RunError, StateBadge } from "../components/common.tsx";
 import { AnswerForm } from "../forms/answers.tsx";
+import { Decisions } from "../forms/approval.tsx";
 import { Context } from "../forms/context.tsx";
 import { formatJSON } from "../format.ts";
 import { useText } from "../i18n.ts";
@@ -32,7 +33,7 @@ function AnswerForRun({ run }: { run: FollowedRun }) {
         <div className="card">
           <Context info={info} spoken={spokenBy(run)} />
           {hasScope(me, "runs:write")
-            ? <AnswerForm key={info.last_seq} run={info.run} waiting={info.waiting ?? []} onSent={() => (run.reload(), document.getElementById("main")?.focus())} />
+            ? <AnswerForm key={info.last_seq} run={run} onSent={() => (run.reload(), document.getElementById("main")?.focus())} />
             : <p>{t("inbox.no_scope")}</p>}
         </div>
       )}
@@ -68,6 +69,7 @@ export function Progress({ run }: { run: FollowedRun }) {
           <li key={st.id}><StateBadge state={shownState(st, run.byID)} /> <code>{st.id}</code> <span className="hint">{st.call}</span></li>
         ))}
       </ol>
+      <Decisions run={run} />
       {error && <RunError error={error} />}
       {reply && <><h2>{t("inbox.reply")}</h2><pre className="reply">{reply}</pre></>}
     </div>

@@ -312,7 +312,7 @@ function Reply({ run, reply, told }: { run: FollowedRun; reply?: string; told?: 
       {/* Who chats reads words alone; the error, with its addresses and places, stands on the page of the run. */}
       {error && !reply && <p className="error-box">{t("chat.failed", { run: info.run })}</p>}
       {state === "cancelled" && told && <pre>{told}</pre>}
-      {isWaiting(run) && <AnswerForm key={info.last_seq} chat told={told} run={info.run} waiting={info.waiting ?? []} onSent={run.reload} />}
+      {isWaiting(run) && <AnswerForm key={info.last_seq} chat told={told} run={run} onSent={run.reload} />}
       <p className="turn-foot hint">
         {state !== "finished" && <StateBadge state={state} />} <Link href={`/runs/${info.run}`}>{t("chat.run")}</Link>
         {asked && <> · <Link href={`/runs/${info.run}?step=${encodeURIComponent(asked.id)}&tab=prompt`}>{t("chat.prompt", { n: asked.usage.input_tokens })}</Link></>}

@@ -68,7 +68,7 @@ function Item({ waits, isChosen }: { waits: Waiter[]; isChosen: boolean }) {
   const language = useLanguage();
   const me = useMe();
   const first = waits[0]!;
-  const asks = first.question || reasonLines(first, language)[0]?.split("\n")[0];
+  const asks = first.approval?.message || first.question || reasonLines(first, language)[0]?.split("\n")[0];
   return (
     <li className="card inbox-item" data-selected={isChosen || undefined}>
       <div className="inbox-item-head">

@@ -1,7 +1,9 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useParams, useSearchParams } from "wouter";
 import { Ago, Empty, ErrorBox, Loading, RunError, StateBadge, Tabs, useTitle, type State } from "../components/common.tsx";
-import { Graph, flowAround, flowInside, type NodeState } from "../components/graph.tsx";
+import { Graph, type NodeState } from "../components/graph.tsx";
+import { flowAround, flowInside } from "../components/inside.ts";
+import { Approvals, Decisions } from "../forms/approval.tsx";
 import { Context } from "../forms/context.tsx";
 import { WaitsFor } from "../forms/why.tsx";
 import { formatCost, formatDuration, formatJSON } from "../format.ts";
@@ -62,7 +64,7 @@ function RunScreen({ run }: { run: FollowedRun }) {
       </section>
       <Log events={run.events} version={run.version} selected={selected} onSelect={select} />
       {step
-        ? <StepPanel run={info.run} step={step} waiting={isWaiting(run) ? info.waiting ?? [] : []} byID={run.byID} onSelect={select} tab={tab} onTab={(one: PanelTab) => change("tab", one)} events={run.events} wide={wide} onWide={() => setWide(!wide)} />
+        ? <StepPanel run={run} step={step} waiting={isWaiting(run) ? info.waiting ?? [] : []} byID={run.byID} onSelect={select} tab={tab} onTab={(one: PanelTab) => change("tab", one)} events={run.events} wide={wide} onWide={() => setWide(!wide)} />
         : <WholeRun run={run} unknown={selected} onSelect={select} />}
     </div>
   );
@@ -153,7 +155,9 @@ function WholeRun({ run, unknown, onSelect }: { run: FollowedRun; unknown?: stri
       <p className="hint">{t("run.choose")}</p>
       {unknown && <p className="hint">{t("run.unknown_step", { step: unknown })}</p>}
       {error && <RunError error={error} />}
+      {isWaiting(run) && <Approvals run={run} waiting={info.waiting ?? []} onSent={run.reload} />}
       {isWaiting(run) && <WaitsFor waiting={info.waiting ?? []} onSelect={onSelect} />}
+      <Decisions run={run} />
       <Context info={info} spoken="" label={t("chat.talk")} />
       {run.state.warnings.length > 0 && (
         <section><h3>{t("run.warnings")}</h3><ul className="warnings">{run.state.warnings.map((w, i) => <li key={i}><code>{w.step}</code> {w.text}</li>)}</ul></section>
