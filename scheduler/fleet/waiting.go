@@ -21,6 +21,8 @@ const (
 	Missing Code = "missing"
 	// Paused: the run was taken up in vain, and is tried again later.
 	Paused Code = "paused"
+	// Away: the server that gives runs to the processes cannot be reached, for example Temporal.
+	Away Code = "away"
 	// Turn: a process is about to take it.
 	Turn Code = "turn"
 )
@@ -37,7 +39,7 @@ type Reason struct {
 // ForUser returns the text for a user, without names of machines and the things they lack.
 func (r *Reason) ForUser() wording.Text {
 	switch r.Code { //nolint:exhaustive // the texts of the others name neither
-	case NoWorker, Missing:
+	case NoWorker, Missing, Away:
 		return wording.Say("no machine is there that can carry it out")
 	}
 	return r.Text
@@ -46,6 +48,11 @@ func (r *Reason) ForUser() wording.Text {
 // PausedUntil returns the reason of a run that is tried again later.
 func PausedUntil(queue string, until time.Time) *Reason {
 	return &Reason{Code: Paused, Queue: queue, Until: until, Text: wording.Say("it was taken up in vain, and is tried again at %s", until.Local().Format(time.DateTime))}
+}
+
+// EngineAway returns the reason of a run whose queue is on a server that cannot be reached.
+func EngineAway(queue string) *Reason {
+	return &Reason{Code: Away, Queue: queue, Text: wording.Say("the server that has the queue %s cannot be reached: is it running?", queue)}
 }
 
 // WhyWaiting returns why a run that waits in a queue has not started yet, from records of processes that were read

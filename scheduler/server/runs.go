@@ -294,7 +294,7 @@ type runBody struct {
 
 // waitReason is why a run waits for a server or a worker.
 type waitReason struct {
-	Code  fleet.Code `json:"code" enum:"no_worker,busy,user_busy,missing,paused,turn"`
+	Code  fleet.Code `json:"code" enum:"no_worker,busy,user_busy,missing,paused,away,turn"`
 	Text  string     `json:"text"`
 	Queue string     `json:"queue"`
 	Until time.Time  `json:"until,omitzero" doc:"When it is tried again."`

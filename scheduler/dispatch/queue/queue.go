@@ -41,16 +41,49 @@ type Watch struct {
 	byUser  map[string]int // how many runs of each user the servers are at, as of listed
 	counts  map[string]Count
 	counted time.Time
+
+	engines engineCheck
+}
+
+// engineCheck remembers which servers that give runs to workers, for example Temporal, could not be reached. Its zero
+// value knows none; it is safe for concurrent use.
+type engineCheck struct {
+	mu    sync.Mutex // guards the fields below; held while one is asked, so that readers of many runs ask once
+	away  map[string]bool
+	asked map[string]time.Time
+}
+
+// isAway reports whether check fails for a server by its address, now or some seconds ago.
+func (e *engineCheck) isAway(ctx context.Context, on string, check func(context.Context, string) error) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if asked, ok := e.asked[on]; ok && time.Since(asked) < countsAge {
+		return e.away[on]
+	}
+	limited, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	err := check(limited, on)
+	if ctx.Err() != nil {
+		return false // the reader has left: the server is asked again for the next one
+	}
+	if e.asked == nil || len(e.asked) >= maxEngines {
+		e.away, e.asked = map[string]bool{}, map[string]time.Time{}
+	}
+	// Other errors, for example that this machine lacks the program for it, say nothing about the server.
+	e.away[on] = calls.KindOf(err) == calls.Provider || limited.Err() != nil
+	e.asked[on] = time.Now()
+	return e.away[on]
 }
 
 const (
 	// workersAge and countsAge are how old the list of workers and the counts may be: to count, the journal is read.
 	workersAge = time.Second
 	countsAge  = 5 * time.Second
-	// countTimeout limits the time that metrics wait for a store that is away.
+	// countTimeout limits the time that metrics wait for a store that is away, and readers for a server of runs.
 	countTimeout = 2 * time.Second
-	// maxNames bounds the runs whose queues are remembered.
-	maxNames = 50000
+	// maxNames bounds the runs whose queues are remembered, maxEngines the servers.
+	maxNames   = 50000
+	maxEngines = 100
 )
 
 // New returns a Watch.
@@ -83,7 +116,12 @@ func (w *Watch) Why(ctx context.Context, info *journal.RunInfo) (*fleet.Reason, 
 	if err != nil {
 		return nil, err
 	}
-	return fleet.WhyWaiting(info.ID, name, without(workers, died, info.UpdatedAt), byUser), nil
+	reason := fleet.WhyWaiting(info.ID, name, without(workers, died, info.UpdatedAt), byUser)
+	on := info.Labels[journal.LabelRunsOn]
+	if reason.Code == fleet.Turn && on != "" && w.engines.isAway(ctx, on, w.options.Service.CheckRemote) {
+		return fleet.EngineAway(name), nil
+	}
+	return reason, nil
 }
 
 // without returns the processes with the one that died at a run marked as lost: its record may be some seconds older than its death. A

@@ -2,9 +2,12 @@ package queue_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/dispatch/queue"
@@ -19,6 +22,7 @@ import (
 type place struct {
 	*testing.T
 	journal journal.Journal
+	parts   service.Parts
 	service *service.Service
 	workers []*fleet.Worker
 	looks   int // how often the processes were listed
@@ -30,12 +34,13 @@ func newPlace(t *testing.T) *place {
 		t.Fatal(err)
 	}
 	p := &place{T: t, journal: journalmemory.New(time.Now)}
-	p.service = service.New(service.Parts{
+	p.parts = service.Parts{
 		Journal: func(context.Context, bool) (journal.Journal, error) { return p.journal, nil },
 		Loader: func(service.Surroundings) (*flow.Loader, []service.Note, error) {
 			return &flow.Loader{Registry: registry}, nil, nil
 		},
-	})
+	}
+	p.service = service.New(p.parts)
 	return p
 }
 
@@ -140,6 +145,54 @@ func TestWatch(t *testing.T) {
 	}
 	if len(waiting) != 5 {
 		t.Errorf("the queues are %v", waiting)
+	}
+}
+
+// A run of other machines is not about to be taken while the server that gives it to them is away.
+func TestEngineAway(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		labels map[string]string
+		opened error
+		want   fleet.Code
+		asked  int
+	}{
+		{name: "away", labels: onTemporal, opened: calls.Errorf(calls.Provider, "connecting"), want: fleet.Away, asked: 1},
+		{name: "silent", labels: onTemporal, opened: context.DeadlineExceeded, want: fleet.Away, asked: 1},
+		{name: "the program for it is not here", labels: onTemporal, opened: calls.Errorf(calls.Invalid, "no program"), want: fleet.Turn, asked: 1},
+		{name: "a run of servers", labels: byServer, opened: calls.Errorf(calls.Provider, "connecting"), want: fleet.Turn},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPlace(t)
+			asked := 0
+			p.parts.Remote = func(ctx context.Context, _ string) (service.Remote, error) {
+				asked++
+				if errors.Is(tt.opened, context.DeadlineExceeded) {
+					<-ctx.Done()
+				}
+				return nil, tt.opened
+			}
+			p.service = service.New(p.parts)
+			p.leave(p.begin("r", usualFlow, tt.labels))
+			p.workers = []*fleet.Worker{{State: fleet.Working, Queues: []fleet.Queue{{Name: "usual", Slots: 1}, {Name: fleet.LocalQueue, Slots: 1}}}}
+			info, err := p.journal.Run(t.Context(), "r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := p.watch()
+			for range 3 {
+				r, err := w.Why(t.Context(), info)
+				if err != nil || r == nil || r.Code != tt.want {
+					t.Fatalf("got %+v, %v", r, err)
+				}
+				if told := r.ForUser().En; r.Code == fleet.Away && strings.Contains(told, "queue") {
+					t.Errorf("a user reads %s", told)
+				}
+			}
+			if asked != tt.asked {
+				t.Errorf("the server was asked %d times", asked)
+			}
+		})
 	}
 }
 

@@ -2543,7 +2543,7 @@ export interface components {
         };
         WaitReason: {
             /** @enum {string} */
-            code: "no_worker" | "busy" | "user_busy" | "missing" | "paused" | "turn";
+            code: "no_worker" | "busy" | "user_busy" | "missing" | "paused" | "away" | "turn";
             queue: string;
             text: string;
             /**
