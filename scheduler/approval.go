@@ -226,7 +226,11 @@ func (t *task) approvalScope(ctx context.Context, use approvalUse) *approvalScop
 	for _, a := range t.run.exec.Approvals {
 		names.params = append(names.params, a.When)
 	}
-	return &approvalScope{&names, use.params}
+	own := use.params
+	if use.def.Info != nil { // a condition may ask for a parameter that is left out, for example the timeout of http
+		own = use.def.Info.Params.ApplyDefaults(own)
+	}
+	return &approvalScope{&names, own}
 }
 
 // applyDecision returns the parameters with the changes of the person who approved them.

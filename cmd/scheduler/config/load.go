@@ -243,6 +243,9 @@ func (c *Settings) check(types []ProviderType) error {
 	if err := c.KnownLanguages().Check(c.DefaultLanguage()); err != nil {
 		return wrongSetting("language", "%w", err)
 	}
+	if _, err := c.CallApprovals(); err != nil {
+		return err
+	}
 	if err := c.MCP.check(); err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ type Settings struct {
 	Run         Run      `json:"run,omitempty"`
 	Plugins     Plugins  `json:"plugins,omitempty"`
 	MCP         MCP      `json:"mcp,omitempty"`
+	// Approvals are the uses of calls that a person approves in every flow.
+	Approvals []Approval `json:"approvals,omitempty"`
 	Memory      Memory   `json:"memory,omitempty"`
 	Serve       Serve    `json:"serve,omitempty"`
 	// On selects the place that carries out runs: "" or local, or temporal://HOST:PORT.
@@ -52,6 +54,26 @@ type Settings struct {
 	Root string `json:"-"`
 
 	file *settingsFile // the file that was read; nil for none
+}
+
+// Approval is one of approvals: a person approves uses of the calls whose names match Call, for example mcp.files.*.
+type Approval struct {
+	Call string `json:"call" min:"1"`
+	When string `json:"when,omitempty"`
+	By   string `json:"by,omitempty" enum:"operator|user"`
+}
+
+// CallApprovals returns the approvals as the engine takes them.
+func (c *Settings) CallApprovals() ([]flow.CallApproval, error) {
+	var all []flow.CallApproval
+	for i, a := range c.Approvals {
+		made, err := flow.ParseCallApproval(a.Call, a.When, a.By)
+		if err != nil {
+			return nil, wrongSetting("approvals["+strconv.Itoa(i)+"]", "%w", err)
+		}
+		all = append(all, made)
+	}
+	return all, nil
 }
 
 // User is a person whose memories and runs have that name.

@@ -122,10 +122,15 @@ func (rt *Runtime) newBareExecutor() (*scheduler.StepExecutor, error) {
 		return nil, err
 	}
 	env.Log = rt.NewLog(slog.LevelWarn)
+	approvals, err := rt.settings.CallApprovals()
+	if err != nil {
+		return nil, err
+	}
 	return &scheduler.StepExecutor{
 		Zone:           rt.zone,
 		UserZone:       rt.settings.ZoneOf,
 		Env:            env,
+		Approvals:      approvals,
 		Program:        rt.version,
 		Worker:         rt.worker,
 		MaxParallel:    rt.settings.Run.MaxParallel,
