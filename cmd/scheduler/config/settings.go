@@ -42,8 +42,8 @@ type Settings struct {
 	MCP         MCP      `json:"mcp,omitempty"`
 	// Approvals are the uses of calls that a person approves in every flow.
 	Approvals []Approval `json:"approvals,omitempty"`
-	Memory      Memory   `json:"memory,omitempty"`
-	Serve       Serve    `json:"serve,omitempty"`
+	Memory    Memory     `json:"memory,omitempty"`
+	Serve     Serve      `json:"serve,omitempty"`
 	// On selects the place that carries out runs: "" or local, or temporal://HOST:PORT.
 	On       string   `json:"on,omitempty"`
 	Temporal Temporal `json:"temporal,omitempty"`
