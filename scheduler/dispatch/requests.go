@@ -16,6 +16,9 @@ import (
 // queued durably, or refused with [ErrQueueFull]. A run for other machines that cannot be reached is queued as
 // durably with 0, and they are notified once they are back; else it fails with [service.ErrMachinesAway].
 func (d *Dispatcher) Start(ctx context.Context, p service.Principal, r service.StartRequest, wait time.Duration) ([]service.Note, error) {
+	if ctx.Err() != nil { // a run that begins outlives its request
+		return nil, context.Cause(ctx)
+	}
 	if d.options.On != "" {
 		return d.startElsewhere(ctx, p, r, wait)
 	}

@@ -208,6 +208,9 @@ func (s *Server) beginOnce(
 	begin func(ctx context.Context, run string) (value.Value, error),
 	describe func(ctx context.Context, run, flow string) (value.Value, error),
 ) (answer value.Value, replayed string, err error) {
+	if ctx.Err() != nil { // nothing has begun
+		return answer, "", context.Cause(ctx)
+	}
 	ctx = context.WithoutCancel(ctx) // the client may leave; the run continues
 	fresh := service.NewRunID()
 	r := &store.Request{Principal: asked.owner, Key: asked.key, Body: asked.body, Run: fresh, Claim: fresh}
@@ -379,7 +382,10 @@ func (s *Server) forkRun(ctx context.Context, in *forkRunInput) (*forkRunOutput,
 		}
 		return &forkRunOutput{Status: http.StatusOK, Body: forkedRun{Kept: plan.Kept, Again: plan.Again, Repeated: plan.Repeated}}, nil
 	}
-	run, plan, err := s.dispatcher.Fork(context.WithoutCancel(ctx), principalOf(ctx), r)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	run, plan, err := s.dispatcher.Fork(context.WithoutCancel(ctx), principalOf(ctx), r) // a recorded run begins, too
 	if err != nil {
 		return nil, err
 	}
