@@ -84,6 +84,7 @@ func requests() map[string]request {
 		"delete-memory":     {path: "/api/v1/memory/MEMORY", status: 200},
 		"search-memories":   {path: "/api/v1/memory/search", body: `{"query": "tea"}`, status: 200, badBody: `{"query": "tea", "user": "bo"}`},
 		"list-snapshots":    {path: "/api/v1/memory/snapshots", status: 200, badPath: "/api/v1/memory/snapshots?user=bo"},
+		"make-snapshots":    {path: "/api/v1/memory/snapshots", status: 200, badPath: "/api/v1/memory/snapshots?user=bo"},
 		"get-memory-stats":  {path: "/api/v1/memory/stats", status: 200, badPath: "/api/v1/memory/stats?user=bo"},
 		"list-memory-users": {path: "/api/v1/memory/users", status: 403, shared: true},
 		"export-memories":   {path: "/api/v1/memory/export", status: 200, badPath: "/api/v1/memory/export?user=bo"},

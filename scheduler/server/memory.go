@@ -32,6 +32,10 @@ func (s *Server) registerMemory() {
 	addEndpoint(s, endpoint{method: http.MethodDelete, path: one, id: "delete-memory", summary: "Delete a memory", scope: store.MemoryWrite, errors: gone}, s.deleteMemory)
 	addEndpoint(s, endpoint{method: http.MethodPost, path: list + "/search", id: "search-memories", summary: "Search a user's memories", scope: store.MemoryRead}, s.searchMemories)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: list + "/snapshots", id: "list-snapshots", summary: "List a user's snapshots", scope: store.MemoryRead}, s.listSnapshots)
+	addEndpoint(s, endpoint{
+		method: http.MethodPost, path: list + "/snapshots", id: "make-snapshots", summary: "Make snapshots of all that is new in a user's memory", scope: store.MemoryWrite,
+		errors: []int{http.StatusBadGateway, http.StatusGatewayTimeout},
+	}, s.makeSnapshots)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: list + "/stats", id: "get-memory-stats", summary: "Count a user's memories", scope: store.MemoryRead}, s.memoryStats)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: list + "/users", id: "list-memory-users", summary: "List the users who have memories", scope: store.Admin}, s.memoryUsers)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: list + "/export", id: "export-memories", summary: "Export memories as JSON lines", scope: store.MemoryRead, media: []string{jsonLines}}, s.exportMemories)
@@ -373,6 +377,30 @@ func (s *Server) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*bo
 		}
 	}
 	return pageOf(items, &in.Listing, func(v value.Value) string { return textOf(v, "id") }), nil
+}
+
+// madeSnapshots lists the snapshots that a request made.
+type madeSnapshots struct{ memory.Report }
+
+// makeSnapshots makes a user's snapshots at once, whether they are due or not. If the model provider fails, that is the error; snapshots that
+// were made before are kept, and a further request tries the others again.
+func (s *Server) makeSnapshots(ctx context.Context, in *OfUser) (*body[madeSnapshots], error) {
+	users, err := s.usersOf(ctx, in.User, "")
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.options.Service.Memory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report, err := s.options.Service.MakeSnapshots(ctx, p, users, true)
+	if err == nil {
+		err = report.ModelFailure()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &body[madeSnapshots]{madeSnapshots{report.Report}}, nil
 }
 
 // memoryStats counts a user's memories; an administrator may leave the user out.

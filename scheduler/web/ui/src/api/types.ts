@@ -326,7 +326,8 @@ export interface paths {
         /** List a user's snapshots */
         get: operations["list-snapshots"];
         put?: never;
-        post?: never;
+        /** Make snapshots of all that is new in a user's memory */
+        post: operations["make-snapshots"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1480,6 +1481,26 @@ export interface components {
         };
         LogInInputBody: {
             token: string;
+        };
+        MadeSnapshots: {
+            /**
+             * Format: int64
+             * @description How many memories got their vector.
+             */
+            embedded: number;
+            /** @description The ids of the meta snapshots that were made. */
+            meta_snapshots: string[] | null;
+            /** @description Why others still wait for their vector. */
+            not_embedded?: string;
+            /**
+             * Format: int64
+             * @description How many the model failed at; they are tried again later.
+             */
+            postponed: number;
+            /** @description The ids of the snapshots that were made. */
+            snapshots: string[] | null;
+            /** @description What was wrong with answers of the model, and for whose memories. */
+            warnings?: string[] | null;
         };
         MeBody: {
             bound: boolean;
@@ -4971,6 +4992,110 @@ export interface operations {
             };
             /** @description Service Unavailable */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "make-snapshots": {
+        parameters: {
+            query?: {
+                /** @description Whose memories; the token's user by default. */
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeSnapshots"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gateway Timeout */
+            504: {
                 headers: {
                     [name: string]: unknown;
                 };

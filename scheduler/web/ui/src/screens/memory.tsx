@@ -24,6 +24,7 @@ export default function MemoryScreen() {
   const [query, setQuery] = useSearchParams();
   const user = query.get("user") ?? me.user ?? "";
   const users = useLoad(async (signal) => (hasScope(me, "admin") && !me.bound ? (await api.get("/api/v1/memory/users", { query: { limit: 200 }, signal })).items.map((u) => u.user) : undefined), []);
+  const [version, setVersion] = useState(0);
   const tab = query.get("tab") === "snapshots" ? "snapshots" : "memories";
   const set = (name: string, value: string) => setQuery((old) => {
     const next = new URLSearchParams(old);
@@ -36,10 +37,10 @@ export default function MemoryScreen() {
       <ScreenHead title={t("memory.title")} />
       <SearchBar key={user} user={user} users={users.data} query={query} onSet={setQuery} onUser={(one) => set("user", one)} />
       {!user && (users.data?.length === 0 ? <Empty title={t("memory.no_users")}><p>{t("memory.no_users_text")}</p></Empty> : <Empty title={t("memory.choose")} />)}
-      {user && <Stats user={user} />}
+      {user && <Stats user={user} version={version} />}
       {user && (
         <Tabs tabs={(["memories", "snapshots"] as const).map((id) => ({ id, title: t(`memory.tab_${id}`) }))} value={tab} onChange={(one) => set("tab", one)} label={t("memory.title")}>
-          {tab === "snapshots" ? <Snapshots user={user} /> : query.get("q") ? <Found user={user} text={query.get("q")!} asOf={query.get("as_of") ?? ""} /> : <All user={user} before={query.get("as_of") ?? ""} />}
+          {tab === "snapshots" ? <Snapshots user={user} onMade={() => setVersion((n) => n + 1)} /> : query.get("q") ? <Found user={user} text={query.get("q")!} asOf={query.get("as_of") ?? ""} /> : <All user={user} before={query.get("as_of") ?? ""} />}
         </Tabs>
       )}
     </section>
@@ -192,13 +193,14 @@ function DeleteDialog({ user, memory, onClose, onDone }: { user: string; memory:
   );
 }
 
-function Snapshots({ user }: { user: string }) {
+function Snapshots({ user, onMade }: { user: string; onMade(): void }) {
   const t = useText();
   const list = usePages((cursor, signal) => api.get("/api/v1/memory/snapshots", { query: { user, cursor }, signal }), [user]);
   if (list.error) return <ErrorBox error={list.error} retry={list.reload} />;
-  if (!list.items.length) return list.loading ? <Loading /> : <Empty title={t("memory.no_snapshots")}><p>{t("memory.no_snapshots_text")}</p></Empty>;
   return (
     <>
+      <MakeSnapshots user={user} onMade={() => (list.reload(), onMade())} />
+      {!list.items.length && (list.loading ? <Loading /> : <Empty title={t("memory.no_snapshots")}><p>{t("memory.no_snapshots_text")}</p></Empty>)}
       <ul className="snapshots" aria-label={t("memory.tab_snapshots")}>
         {(list.items as { id: string }[]).map((s) => <li key={s.id} className="card"><code>{s.id}</code><pre className="block json" tabIndex={0}>{formatJSON(s)}</pre></li>)}
       </ul>
@@ -207,9 +209,49 @@ function Snapshots({ user }: { user: string }) {
   );
 }
 
-function Stats({ user }: { user: string }) {
+/** MakeSnapshots makes the snapshots of a user at once. If the model fails, it tells why and offers to try again. */
+function MakeSnapshots({ user, onMade }: { user: string; onMade(): void }) {
   const t = useText();
-  const stats = useLoad((signal) => api.get("/api/v1/memory/stats", { query: { user }, signal }), [user]);
+  const me = useMe();
+  const [report, setReport] = useState<Schemas["MadeSnapshots"] & { jobs: number }>();
+  const [error, setError] = useState<Error>();
+  const [busy, setBusy] = useState(false);
+  if (!hasScope(me, "memory:write")) return null;
+  const make = async () => {
+    setBusy(true);
+    setError(undefined);
+    setReport(undefined);
+    try {
+      const made = await api.post("/api/v1/memory/snapshots", { query: { user } });
+      const { jobs } = await api.get("/api/v1/memory/stats", { query: { user } });
+      setReport({ ...made, jobs });
+    } catch (err) {
+      setError(err as Error);
+    } finally {
+      setBusy(false);
+      onMade(); // also after a failure: those before it are kept
+    }
+  };
+  const made = (report?.snapshots?.length ?? 0) + (report?.meta_snapshots?.length ?? 0);
+  return (
+    <div className="make-snapshots">
+      {!error && <button disabled={busy} onClick={() => void make()}>{t("memory.make")}</button>}
+      {error && <ErrorBox error={error} retry={() => void make()} />}
+      <div role="status">
+        {busy && t("memory.making")}
+        {report && (made || !report.jobs) && <p>{t(made ? "memory.made" : "memory.made_none", { n: made })}</p>}
+        {report && report.jobs > 0 && <p>{t("memory.postponed", { n: report.jobs })}</p>}
+        {report?.warnings?.map((text, i) => <p key={i} className="hint">{text}</p>)}
+        {report?.not_embedded && <p className="hint">{report.not_embedded}</p>}
+      </div>
+    </div>
+  );
+}
+
+/** Stats counts what is remembered of a user, again for each version. */
+function Stats({ user, version }: { user: string; version: number }) {
+  const t = useText();
+  const stats = useLoad((signal) => api.get("/api/v1/memory/stats", { query: { user }, signal }), [user, version]);
   const s: Schemas["Stats"] | undefined = stats.data;
   if (!s) return null;
   return <p className="hint">{t("memory.stats", { memories: s.memories, snapshots: s.snapshots + s.meta_snapshots, versions: s.old_versions })}</p>;
