@@ -92,7 +92,7 @@ type suspension struct {
 func (*suspension) Error() string { return "the step waits for values" } // no reader sees it
 
 // Is tells calls that a tool waits for a person.
-func (*suspension) Is(target error) bool { return target == calls.ErrWaiting } //nolint:errorlint // it is compared as itself
+func (*suspension) Is(target error) bool { return target == calls.ErrWaiting }
 
 // waitingOutcome returns the outcome of a task that waits for values.
 func (t *task) waitingOutcome(s *suspension) outcome {

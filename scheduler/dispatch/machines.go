@@ -104,7 +104,7 @@ func (d *Dispatcher) noteRemote(err error) {
 	}
 }
 
-// service.RemoteError returns why the machines that carry new runs out take none; nil if they do, or if this process carries them out. The first
+// RemoteError returns why the machines that carry new runs out take none; nil if they do, or if this process carries them out. The first
 // answer of [Dispatcher.WatchRemote] is waited for until ctx ends.
 func (d *Dispatcher) RemoteError(ctx context.Context) error {
 	if d.options.On == "" {

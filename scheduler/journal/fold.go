@@ -42,10 +42,12 @@ func (s *RunState) Add(ev *Event) {
 	s.addWarning(st.ID, ev)
 	s.chargeUsage(st, data.Usage)
 	s.addPrompts(st, data.Prompts)
-	if ev.Type == StepWaiting && data.Approval != nil {
+	switch {
+	case ev.Type == StepWaiting && data.Approval != nil:
 		s.stopWaiting(st.ID)
 		s.Waiting = append(s.Waiting, data.Approval.WaitingFor(st.ID))
-	} else if ev.Type == StepWaiting {
+		s.changes.waiting = true
+	case ev.Type == StepWaiting:
 		s.stopWaiting(st.ID)
 		w := NewWaitingFor("", st.ID, st.Found, st.Remaining, st.HasModelAnswer())
 		w.Whole, w.Unread, w.Misses = s.WantedSchema(st), st.misses > 0, st.misses
@@ -55,7 +57,7 @@ func (s *RunState) Add(ev *Event) {
 		}
 		s.Waiting = append(s.Waiting, w)
 		s.changes.waiting = true
-	} else if st.State != StepStatusWaiting {
+	case st.State != StepStatusWaiting:
 		s.stopWaiting(st.ID)
 	}
 }

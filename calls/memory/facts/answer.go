@@ -38,9 +38,7 @@ func (q *Question) Wanted(aliases []Alias) (subjects, attributes []string) {
 	if slices.Contains(q.Attributes, Noun) {
 		attributes = append(attributes, Amount)
 	}
-	for _, other := range related[firstOf(q.Attributes)] {
-		attributes = append(attributes, other)
-	}
+	attributes = append(attributes, related[firstOf(q.Attributes)]...)
 	return slices.Compact(subjects), attributes
 }
 
@@ -146,7 +144,7 @@ func newerOf(line *Timeline, rest []Fact, now time.Time) (newest *Fact) {
 // isNearly reports whether an amount is one of the noun that is asked for: its clause has few other words.
 func (q *Question) isNearly(f *Fact) bool {
 	stems := strings.Split(f.Topic, topicSep)
-	if isHan([]rune(f.Topic + " ")[0]) {
+	if first, _ := utf8.DecodeRuneInString(f.Topic); isHan(first) {
 		return q.meets(f) && utf8.RuneCountInString(f.Topic) <= utf8.RuneCountInString(q.Topic[0])+2
 	}
 	return q.meets(f) && len(stems) <= len(q.Topic)+2
@@ -217,16 +215,17 @@ func (q *Question) choose(line *Timeline, now time.Time) Answer {
 			a.Lead = append(a.Lead, j)
 		}
 		return a
+	case Now:
 	}
 	a := line.present()
 	if line.Many && len(q.Topic) > 0 {
-		a = q.narrow(line, a)
+		a = q.narrow(a)
 	}
 	return a
 }
 
 // narrow keeps the values that a question such as "do I have a dog" names, or the end of them.
-func (q *Question) narrow(line *Timeline, a Answer) Answer {
+func (q *Question) narrow(a Answer) Answer {
 	topic := strings.Join(q.Topic, " ")
 	var ended []Judged
 	isOther := func(j Judged) bool { return !mentions(j.Value, topic) && !strings.Contains(j.Value, topic) }
@@ -252,6 +251,7 @@ func (t *Timeline) present() Answer {
 			a.Lead = append(a.Lead, j)
 		case Until:
 			a.Superseded = append(a.Superseded, j)
+		case WasPast:
 		}
 	}
 	return a

@@ -33,7 +33,7 @@ func (e *extractor) readChinese(c *clause) {
 // takeChinese moves the predicate behind a word for the first person.
 func (e *extractor) takeChinese(c *clause, name, text string) bool {
 	m := c.table.find(name, text)
-	if m == nil || m[0] != 0 {
+	if len(m) == 0 || m[0] != 0 {
 		return false
 	}
 	c.subject, e.subject = e.speaker, e.speaker
@@ -45,7 +45,7 @@ func (e *extractor) takeChinese(c *clause, name, text string) bool {
 // takeChineseRelation reads a subject such as 我姐 or 我姐林珊.
 func (e *extractor) takeChineseRelation(c *clause, text string) bool {
 	m := c.table.patterns["relation"].FindStringSubmatchIndex(text)
-	if m == nil || m[0] != 0 {
+	if len(m) == 0 || m[0] != 0 {
 		return false
 	}
 	subject := strings.Replace(text[m[0]:m[1]], "我的", "我", 1)
@@ -71,7 +71,7 @@ func (c *clause) nameBefore(text string) int {
 		if c.table.sets["noname"][text[:n]] || c.table.find("badname", text[:n]) != nil {
 			continue
 		}
-		if m := c.table.find("verb", text[n:]); m != nil && m[0] == 0 {
+		if m := c.table.find("verb", text[n:]); len(m) > 0 && m[0] == 0 {
 			return n
 		}
 	}

@@ -121,7 +121,7 @@ func (e *extractor) readAuxiliaries(c *clause) {
 		c.tail = e.trim(c.tail)
 		text := e.source.lower[c.tail.Start:c.tail.End]
 		m := c.table.find("aux", text)
-		if m == nil || m[1] == 0 {
+		if len(m) == 0 || m[1] == 0 {
 			break
 		}
 		word := strings.ReplaceAll(strings.TrimSpace(text[:m[1]]), "’", "'")
@@ -167,14 +167,14 @@ func (e *extractor) readEnding(c *clause) {
 	}
 	at := c.tail
 	switch {
-	case m != nil && m[0] == 0:
+	case len(m) > 0 && m[0] == 0:
 		at.Start += m[1]
 	case c.aux.ended:
 	default:
 		return
 	}
 	at = e.cutValue(at, c.table)
-	topic := e.endingTopic(at, c.table)
+	topic := e.endingTopic(at)
 	if topic == "" {
 		return
 	}
@@ -184,7 +184,7 @@ func (e *extractor) readEnding(c *clause) {
 // maxTopic is the number of stems of a topic.
 const maxTopic = 8
 
-func (e *extractor) endingTopic(at Span, t *table) string {
+func (e *extractor) endingTopic(at Span) string {
 	stems := stemsOf(e.source.lower[at.Start:at.End])
 	if len(stems) == 0 || len(stems) > maxTopic {
 		return ""

@@ -83,7 +83,7 @@ type clause struct {
 }
 
 // auxiliaries says which words stand before the predicate, for example not, have or used to.
-type auxiliaries struct{ copula, negated, past, perfect, future, ended bool }
+type auxiliaries struct{ copula, negated, past, perfect, ended bool }
 
 func (e *extractor) readSentence(s *sentence, language *table) {
 	e.subject, e.named, e.noun, e.sentence = "", "", Span{}, s.span
@@ -124,7 +124,7 @@ func (e *extractor) strip(s Span, t *table) Span {
 	for {
 		s = e.trim(s)
 		m := t.find("strip", e.source.lower[s.Start:s.End])
-		if m == nil || m[1] == 0 {
+		if len(m) == 0 || m[1] == 0 {
 			return s
 		}
 		s.Start += m[1]
@@ -139,7 +139,7 @@ func (e *extractor) readCue(c *clause) {
 		return
 	}
 	rest := e.source.lower[c.span.Start+cue[1] : len(e.source.lower)]
-	if old := c.table.patterns["number"].FindStringIndex(rest); old != nil && old[0] < 80 {
+	if old := c.table.patterns["number"].FindStringIndex(rest); len(old) > 0 && old[0] < 80 {
 		at := c.span.Start + cue[1]
 		e.add(c, &Fact{Subject: e.speaker, Attribute: LinkOf, Kind: Correction}, Span{at + old[0], at + old[1]})
 	}
@@ -423,10 +423,10 @@ func (t *table) takesWords(noun string) bool {
 // cutValue cuts determiners before a value and the words behind it, for example "since May".
 func (e *extractor) cutValue(s Span, t *table) Span {
 	s = e.trim(s)
-	if m := t.find("lead", e.source.lower[s.Start:s.End]); m != nil && m[0] == 0 && m[1] < s.End-s.Start {
+	if m := t.find("lead", e.source.lower[s.Start:s.End]); len(m) > 0 && m[0] == 0 && m[1] < s.End-s.Start {
 		s.Start += m[1]
 	}
-	if m := t.find("cut", e.source.lower[s.Start:s.End]); m != nil && m[0] > 0 {
+	if m := t.find("cut", e.source.lower[s.Start:s.End]); len(m) > 0 && m[0] > 0 {
 		s.End = s.Start + m[0]
 	}
 	return e.trim(s)

@@ -351,7 +351,7 @@ func (q *Question) matchChineseAsk(rest string, t *table, others int) bool {
 	best := others + 1
 	for _, a := range t.asks {
 		m := a.pattern().FindStringIndex(rest)
-		if m == nil || m[0] == m[1] {
+		if len(m) == 0 || m[0] == m[1] {
 			continue
 		}
 		left := t.patterns["wh"].ReplaceAllString(rest[:m[0]]+" "+rest[m[1]:], "")

@@ -231,6 +231,7 @@ func (t *Timeline) judgeMany() {
 		switch j.Kind {
 		case Past:
 			j.Standing, j.Until = WasPast, j.To
+		case State, Change, Correction, Link:
 		case End:
 			j.Standing = Ended
 			for k := range i {

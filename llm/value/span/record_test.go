@@ -34,6 +34,7 @@ func members() *rapid.Generator[[]span.Member] {
 			s.TemplateStart = rapid.IntRange(0, 200).Draw(t, "template")
 			s.TemplateEnd = s.TemplateStart + rapid.IntRange(0, 60).Draw(t, "in template")
 			switch s.Kind {
+			case span.Literal:
 			case span.Reference:
 				from := ref.Draw(t, "source")
 				from.Start = rapid.IntRange(0, 90).Draw(t, "from")

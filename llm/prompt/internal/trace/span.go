@@ -9,10 +9,14 @@ import (
 
 // The types of spans, which records share.
 type (
+	// SpanKind is the kind of a span.
 	SpanKind = span.Kind
-	Span     = span.Span
+	// Span is a piece of a rendered text.
+	Span = span.Span
+	// ValueRef is a part of a value that a span comes from.
 	ValueRef = span.ValueRef
-	Member   = span.Member
+	// Member is a text within a value, with its spans.
+	Member = span.Member
 )
 
 // The kinds of spans.
