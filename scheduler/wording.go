@@ -167,4 +167,5 @@ var _ = wording.Add(wording.Catalog{
 	"the parameters of the step %s have nothing at %q":                    "步骤 %s 的参数在 %q 处没有内容",
 	"use a JSON pointer into them, for example %q":                        "请使用指向参数的 JSON 指针，例如 %q",
 	"recording the fork":                                                  "记录分叉",
+	"a change touches the step %s, so that it cannot go on at %s":         "改动涉及步骤 %s，因此不能从 %s 继续",
 })

@@ -286,6 +286,19 @@ func (d *Dispatcher) Fork(ctx context.Context, p service.Principal, r *service.F
 	if d.IsStopping() {
 		return "", nil, ErrStopping
 	}
+	info, err := d.service.Run(ctx, p, r.Run)
+	if err != nil {
+		return "", nil, err
+	}
+	// Like every new run, it has a slot or a place in the queue before it is recorded.
+	if user := info.Labels[journal.LabelOwner]; d.slots.tryAcquire(user) {
+		d.slots.release(user)
+	} else {
+		if !d.slots.reserveInQueue() {
+			return "", nil, ErrQueueFull
+		}
+		defer d.slots.cancelReservation()
+	}
 	run, plan, err = d.service.Fork(ctx, p, r)
 	if err != nil {
 		return "", nil, err

@@ -316,3 +316,11 @@ func (u *unit) lintEdits(a *approvalUnit, call string) {
 		}
 	}
 }
+
+// AsksApproval reports whether a step of the flow, or of a flow inside it, waits for the approval of a person.
+func (f *Flow) AsksApproval() bool {
+	return slices.ContainsFunc(f.Steps, func(s *Step) bool {
+		isInside := s.Sub != nil && s.Sub.AsksApproval() || slices.ContainsFunc(s.Inner, (*Flow).AsksApproval)
+		return s.Approve != nil || len(s.ToolApprovals) > 0 || isInside
+	})
+}

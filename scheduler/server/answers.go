@@ -28,7 +28,7 @@ type answerRunInput struct {
 	RunID
 	Check bool `query:"check" doc:"Only check the answers."`
 	Body  struct {
-		Answers []answer    `json:"answers,omitempty"`
+		Answers []answer    `json:"answers,omitempty" maxItems:"500"`
 		Values  value.Value `json:"values,omitempty" doc:"Instead of answers: an object of values by pointer or name, or of such objects by step."`
 		Message string      `json:"message,omitempty" doc:"Instead of answers: what the user writes, such as 'It is A-1042'. It is read as a value of what the run asks for first, else with the model as the run goes on. A word such as cancel cancels the run. With 200, text is what the user is told."`
 		Seen    int64       `json:"seen,omitempty" doc:"With message: the seq of the run's last event when the user was asked."`
@@ -206,6 +206,9 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accep
 	if in.Body != nil && in.Body.Flow != nil {
 		if p := checkScope(requestOf(ctx).caller, store.FlowsWrite); p != nil {
 			return nil, p
+		}
+		if err := s.checkMayEdit(ctx, in.ID); err != nil {
+			return nil, err
 		}
 		var problems flow.Problems
 		with.Flow, problems, err = s.options.Service.LoadEditedText(ctx, principalOf(ctx), in.ID, s.editedText(ctx, "", in.Body.Flow.Text))

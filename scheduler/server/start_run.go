@@ -122,7 +122,7 @@ func (s *Server) ignoredOf(id string, o *StartOptions) string {
 }
 
 // hashOf returns the hash of the content of a start.
-func hashOf(flow string, o *StartOptions) []byte {
+func hashOf(flow string, o any) []byte {
 	sum := sha256.Sum256(value.OfList(value.OfString(flow), value.Must(o)).AppendJSON(nil))
 	return sum[:]
 }
@@ -313,11 +313,12 @@ func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, 
 
 type forkRunInput struct {
 	RunID
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key within a day begins nothing and answers alike."`
 	Body struct {
 		At      string                 `json:"at,omitempty" doc:"The first step that runs again, or a piece of its work such as clerk/round-3. Left out, it is the first step that a change touches, or that has not ended."`
 		Inputs  value.Value            `json:"inputs,omitempty" doc:"The inputs that change, an object."`
 		Outputs map[string]value.Value `json:"outputs,omitempty" doc:"Outputs in place of the steps' own, by step: these steps do not run. Needs the scope flows:write."`
-		Params  []forkParam            `json:"params,omitempty" doc:"Values in the parameters that steps had; these steps run again. Needs the scope flows:write."`
+		Params  []forkParam            `json:"params,omitempty" maxItems:"100" doc:"Values in the parameters that steps had; these steps run again. Needs the scope flows:write."`
 		Flow    *editedFlow            `json:"flow,omitempty" doc:"An edited flow: the steps that it changes run again. Needs the scope flows:write."`
 		LLM     string                 `json:"llm,omitempty" doc:"The name of a model provider; the run's by default."`
 		Plan    bool                   `json:"plan,omitempty" doc:"Only tell which steps are kept and which run."`
@@ -343,53 +344,140 @@ type forkedRun struct {
 type forkRunOutput struct {
 	Status   int
 	Location string `header:"Location"`
+	Replayed string `header:"Idempotency-Replayed" doc:"true where the run was begun by an earlier request."`
 	Body     forkedRun
 }
+
+// maxForkOutputs bounds the outputs that a fork gives.
+const maxForkOutputs = 100
 
 // forkRun begins a run that keeps the steps of another one which a change does not touch.
 func (s *Server) forkRun(ctx context.Context, in *forkRunInput) (*forkRunOutput, error) {
 	if _, err := s.findRun(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	r := &service.ForkRequest{LLM: in.Body.LLM, StartedBy: service.StartedByAPI}
-	r.Run, r.At, r.Inputs, r.Outputs = in.ID, in.Body.At, in.Body.Inputs, in.Body.Outputs
-	for _, edit := range in.Body.Params {
-		r.Params = append(r.Params, scheduler.ParamEdit(edit))
-	}
-	changesFlow := in.Body.Flow != nil || len(r.Outputs) > 0 || len(r.Params) > 0
-	if changesFlow {
-		if p := checkScope(requestOf(ctx).caller, store.FlowsWrite); p != nil {
-			return nil, p
-		}
-	}
-	if in.Body.Flow != nil {
-		edited, problems, err := s.options.Service.LoadEditedText(ctx, principalOf(ctx), in.ID, s.editedText(ctx, "", in.Body.Flow.Text))
-		if err != nil {
-			return nil, err
-		}
-		if edited == nil {
-			return nil, brokenFlow(problems)
-		}
-		r.Flow = edited
-	}
 	if !in.Body.Inputs.IsNull() && in.Body.Inputs.Kind() != value.Object {
 		return nil, invalidInputs([]Fault{newFault("/inputs", wording.Say("must be an object"), wording.Text{})})
+	}
+	if len(in.Body.Outputs) > maxForkOutputs {
+		return nil, calls.Errorf(calls.Invalid, "more than %d outputs", maxForkOutputs)
+	}
+	if err := s.checkMayFork(ctx, in); err != nil {
+		return nil, err
+	}
+	r, err := s.forkRequest(ctx, in)
+	if err != nil {
+		return nil, err
 	}
 	if in.Body.Plan {
 		plan, _, err := s.options.Service.PlanFork(ctx, principalOf(ctx), r)
 		if err != nil {
 			return nil, err
 		}
-		return &forkRunOutput{Status: http.StatusOK, Body: forkedRun{Kept: plan.Kept, Again: plan.Again, Repeated: plan.Repeated}}, nil
+		return &forkRunOutput{Status: http.StatusOK, Body: forkedOf("", plan)}, nil
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	begin := func(ctx context.Context, run string) (value.Value, error) {
+		if ctx.Err() != nil {
+			return value.Value{}, context.Cause(ctx)
+		}
+		r.ID = run
+		run, plan, err := s.dispatcher.Fork(context.WithoutCancel(ctx), principalOf(ctx), r)
+		if err != nil {
+			return value.Value{}, err
+		}
+		return value.Must(forkedOf(run, plan)), nil
 	}
-	run, plan, err := s.dispatcher.Fork(context.WithoutCancel(ctx), principalOf(ctx), r) // a recorded run begins, too
+	var answer value.Value
+	out := &forkRunOutput{Status: http.StatusCreated}
+	if in.Key == "" {
+		answer, err = begin(ctx, service.NewRunID())
+	} else {
+		asked := onceRequest{owner: requestOf(ctx).caller.storeKey(), principal: principalOf(ctx), key: in.Key, body: hashOf("fork "+in.ID, in.Body)}
+		answer, out.Replayed, err = s.beginOnce(ctx, asked, begin, func(ctx context.Context, run, _ string) (value.Value, error) {
+			plan, _, err := s.options.Service.PlanFork(ctx, principalOf(ctx), r)
+			if err != nil {
+				return value.Value{}, err
+			}
+			return value.Must(forkedOf(run, plan)), nil
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
-	requestOf(ctx).run = run
-	place := base + "/runs/" + run
-	return &forkRunOutput{http.StatusCreated, place, forkedRun{run, place + "/events", plan.Kept, plan.Again, plan.Repeated}}, nil
+	if err := value.Decode(answer, &out.Body); err != nil {
+		return nil, err
+	}
+	requestOf(ctx).run = out.Body.Run
+	out.Location = base + "/runs/" + out.Body.Run
+	return out, nil
+}
+
+// forkedOf returns the answer to a fork; run is "" for its plan alone.
+func forkedOf(run string, plan *scheduler.ForkPlan) forkedRun {
+	forked := forkedRun{Run: run, Kept: plan.Kept, Again: plan.Again, Repeated: plan.Repeated}
+	if run != "" {
+		forked.Events = base + "/runs/" + run + "/events"
+	}
+	return forked
+}
+
+// forkRequest reads the changes of a fork.
+func (s *Server) forkRequest(ctx context.Context, in *forkRunInput) (*service.ForkRequest, error) {
+	r := &service.ForkRequest{LLM: in.Body.LLM, StartedBy: service.StartedByAPI}
+	r.Run, r.At, r.Inputs, r.Outputs = in.ID, in.Body.At, in.Body.Inputs, in.Body.Outputs
+	for _, edit := range in.Body.Params {
+		r.Params = append(r.Params, scheduler.ParamEdit(edit))
+	}
+	if in.Body.Flow == nil {
+		return r, nil
+	}
+	edited, problems, err := s.options.Service.LoadEditedText(ctx, principalOf(ctx), in.ID, s.editedText(ctx, "", in.Body.Flow.Text))
+	if err != nil {
+		return nil, err
+	}
+	if edited == nil {
+		return nil, brokenFlow(problems)
+	}
+	r.Flow = edited
+	return r, nil
+}
+
+// checkMayFork refuses changes of steps by callers who may not write flows, and runs of flows that are served no more, or are
+// served otherwise now, for example with an approval.
+func (s *Server) checkMayFork(ctx context.Context, in *forkRunInput) error {
+	changesSteps := in.Body.Flow != nil || len(in.Body.Outputs) > 0 || len(in.Body.Params) > 0
+	refused := checkScope(requestOf(ctx).caller, store.FlowsWrite)
+	if changesSteps && refused != nil {
+		return refused
+	}
+	if changesSteps {
+		return s.checkMayEdit(ctx, in.ID)
+	}
+	if mayWrite := refused == nil && !principalOf(ctx).Bound; mayWrite {
+		return nil
+	}
+	began, err := s.options.Service.RunFlow(ctx, principalOf(ctx), in.ID)
+	if err != nil {
+		return err
+	}
+	if !s.isServed(began.File, string(began.Source)) {
+		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the flow of the run is not served any more as it was"), wording.Say("start a new run"))
+	}
+	return nil
+}
+
+// checkMayEdit refuses changes of the steps of a run in which people approve uses of calls, by callers who may not decide
+// about these: they could change away what was to be approved.
+func (s *Server) checkMayEdit(ctx context.Context, run string) error {
+	began, err := s.options.Service.RunFlow(ctx, principalOf(ctx), run)
+	if err != nil || !began.AsksApproval() {
+		return err
+	}
+	if principalOf(ctx).Bound {
+		return newProblem(http.StatusForbidden, "forbidden", wording.Say("a person approves steps of this run: only an operator may change it"), wording.Text{})
+	}
+	if p := checkScope(requestOf(ctx).caller, store.RunsApprove); p != nil {
+		return p
+	}
+	return nil
 }

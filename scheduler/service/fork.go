@@ -17,6 +17,8 @@ type ForkRequest struct {
 	scheduler.Fork
 	// LLM is the name of the model provider of the new run; "" is the one of the other run.
 	LLM string
+	// ID is the id of the new run; "" makes one.
+	ID string
 	// StartedBy is what begins the run: [journal.LabelOrigin].
 	StartedBy string
 }
@@ -68,7 +70,7 @@ func (s *Service) newForkExecutor(ctx context.Context, p Principal, r *ForkReque
 	e.Journal, e.Seed, e.Language = j, uint64(began.Seed), began.Language
 	e.Owner, e.Root, e.Conversation = p.resumedOwner(header.Labels, began.Bound), surroundings.Dir, header.Conversation
 	e.Labels = forkLabels(header, r.StartedBy)
-	e.NewRunID = NewRunID
+	e.NewRunID = func() string { return cmp.Or(r.ID, NewRunID()) }
 	mode := began.Mode
 	if mode == modeRecord || r.LLM != "" { // a cassette holds whole runs
 		mode = ""

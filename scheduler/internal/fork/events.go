@@ -26,7 +26,7 @@ func (plan *Plan) Events(now time.Time) ([]*journal.Event, error) {
 			continue
 		}
 		isKept := !p.again[step.Index] && !p.given[step.Index]
-		isPart := step.ID == host && ev.Seq < until
+		isPart := step.ID == host && p.isKeptPart(ev, until)
 		if isKept || isPart {
 			w.copyEvent(ev)
 		}
@@ -54,6 +54,26 @@ func (p *planner) keptWork() (host string, until int64) {
 		return "", 0
 	}
 	return host, p.record.State.Step(piece).StartedSeq
+}
+
+// isKeptPart reports whether an event of a step that goes on at a later piece is kept: how the step began, and the pieces that
+// had finished before. What people answered or approved for the step itself, or for a later piece, was for that use of it.
+func (p *planner) isKeptPart(ev *journal.Event, until int64) bool {
+	if ev.Seq >= until {
+		return false
+	}
+	if ev.Step == stepOf(ev.Step) {
+		return ev.Index == nil && (ev.Type == journal.StepStarted || ev.Type == journal.StepInput)
+	}
+	if p.finishedBefore == nil {
+		p.finishedBefore = map[string]bool{}
+		for _, other := range p.record.Events {
+			if other.Type == journal.StepFinished && other.Seq < until {
+				p.finishedBefore[journal.StepPath(other.Step, other.Index)] = true
+			}
+		}
+	}
+	return p.finishedBefore[journal.StepPath(ev.Step, ev.Index)]
 }
 
 // stepOf returns the step of the flow that an event belongs to: outer for outer/inner.

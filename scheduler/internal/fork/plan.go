@@ -73,6 +73,8 @@ type planner struct {
 	again   []bool // by step
 	given   []bool // by step: its output is given
 	wrong   []error
+	// finishedBefore has the pieces of a step's work that had finished before the piece At began; nil before it is asked for.
+	finishedBefore map[string]bool
 }
 
 // NewPlan returns which steps of a forked run are kept. The error is of kind Invalid and lists all that is wrong with the request.
@@ -80,9 +82,10 @@ func NewPlan(record *Record, request *Request) (*Plan, error) {
 	p := &planner{request: request, record: record, flow: cmp.Or(request.Flow, record.Before)}
 	p.again, p.given = make([]bool, len(p.flow.Steps)), make([]bool, len(p.flow.Steps))
 	p.addGiven()
-	p.addChosen()
 	p.addEdited()
 	p.addInputs()
+	p.checkPiece()
+	p.addChosen()
 	p.addUnended()
 	switch len(p.wrong) {
 	case 0:
@@ -208,6 +211,15 @@ func (p *planner) addChosen() {
 		if _, err := p.editedParams(step); err != nil {
 			p.refuse(err)
 		}
+	}
+}
+
+// checkPiece refuses a piece of a step's work at which the step cannot go on, because it begins with something else.
+func (p *planner) checkPiece() {
+	host, piece := p.splitAt()
+	step, ok := p.flow.Step(host)
+	if isChanged := ok && piece != "" && p.again[step.Index]; isChanged {
+		p.refuse(calls.Errorf(calls.Invalid, "a change touches the step %s, so that it cannot go on at %s", host, piece).WithHint("fork it at %s", host))
 	}
 }
 
