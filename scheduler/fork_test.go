@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -328,5 +329,55 @@ func TestForkAtARound(t *testing.T) {
 	}
 	if total, _ := stateOf(f, got.Run).Step("clerk").Output.Get("total"); total.JSON() != "1212" {
 		t.Errorf("the rounds gave %s, want 1212: two kept, two new ones", total)
+	}
+}
+
+// TestForkAsksAgain forks a run whose step a person approved, at a round of the step: the approval was for that use of it.
+func TestForkAsksAgain(t *testing.T) {
+	f := newForking(t)
+	rounds := schedulertest.Do("rounds", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
+		for range 2 {
+			if _, err := calls.Once(ctx, env, "round", nil, func(context.Context, *calls.Env) (int, error) { return 1, nil }); err != nil {
+				return nil, err
+			}
+		}
+		return map[string]any{}, nil
+	})
+	f.exec.Loader = schedulertest.Loader(t, schedulertest.With(rounds, f.noteCall()))
+	first := f.run("name: x\nsteps:\n  - {id: clerk, call: rounds, approve: true}\n", `{}`)
+	done, err := scheduler.Collect(f.exec.Resume(t.Context(), first.Run, decide(operator, "clerk", true)))
+	if err != nil || done.Outputs.IsNull() {
+		t.Fatalf("the approved run: %v", err)
+	}
+	for _, at := range []string{"clerk", "clerk/round-1", "clerk/round-2"} {
+		id, _, err := f.exec.Fork(t.Context(), &scheduler.Fork{Run: first.Run, At: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = scheduler.Collect(f.exec.Resume(t.Context(), id, scheduler.Resumption{}))
+		if waiting := new(*scheduler.Waiting); !errors.As(err, waiting) {
+			t.Errorf("the fork at %s does not wait for an approval: %v", at, err)
+		}
+	}
+}
+
+// TestForkAtAChangedRound is refused: the rounds before were of other parameters.
+func TestForkAtAChangedRound(t *testing.T) {
+	f := newForking(t)
+	text := "name: x\ninputs: {type: object}\nsteps:\n  - {id: look, call: note, with: {text: a}}\n  - {id: clerk, call: rounds, with: {text: '{{ inputs.q }} {{ look.text }}'}}\n"
+	rounds := schedulertest.Do("rounds", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
+		return calls.Once(ctx, env, "round", nil, func(context.Context, *calls.Env) (map[string]int, error) { return map[string]int{}, nil })
+	})
+	f.exec.Loader = schedulertest.Loader(t, schedulertest.With(rounds, f.noteCall()))
+	first := f.run(text, `{"q": "b"}`)
+	for name, fork := range map[string]scheduler.Fork{
+		"an input":       {Inputs: parseJSON(`{"q": "c"}`)},
+		"an output":      {Outputs: map[string]value.Value{"look": parseJSON(`{"text": "x"}`)}},
+		"an edited flow": {Flow: f.load(strings.Replace(text, "call: rounds", "call: rounds, approve: true", 1))},
+	} {
+		fork.Run, fork.At = first.Run, "clerk/round-1"
+		if _, _, err := f.exec.Fork(t.Context(), &fork); err == nil || !strings.Contains(err.Error(), "a change touches the step clerk") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

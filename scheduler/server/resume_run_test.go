@@ -3,6 +3,8 @@ package server_test
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -222,7 +224,48 @@ func TestForkRun(t *testing.T) {
 			}
 		}
 	}
+	for range 2 {
+		r := f.do(token, "POST", "/api/v1/runs/"+run+"/fork", `{"inputs": {"question": "Snow?"}}`, "Idempotency-Key", "once")
+		if r.status != http.StatusCreated {
+			t.Errorf("a fork with a key: %d %s", r.status, r.text)
+		}
+	}
+	if n := strings.Count(f.do(token, "GET", "/api/v1/runs", "").text, `"forked_from"`); n != 2 {
+		t.Errorf("there are %d forks, want one for each of the two questions", n)
+	}
 	if r := f.do(author, "POST", "/api/v1/runs/"+run+"/fork", `{"outputs": {"nope": {}}}`); r.status != http.StatusUnprocessableEntity {
 		t.Errorf("a given output of an unknown step: %d %s", r.status, r.text)
+	}
+}
+
+// TestForkOfAFlowOfBefore forks a run whose flow asks for an approval now: a user starts it anew, and so is asked.
+func TestForkOfAFlowOfBefore(t *testing.T) {
+	dir := t.TempDir()
+	f := newFixture(t, dir, nil, nil)
+	token, author := f.token("lin", store.RunsRead, store.RunsWrite), f.token("lin", store.RunsRead, store.RunsWrite, store.FlowsWrite)
+	path := filepath.Join(dir, "flows", "pay.yaml")
+	write := func(approve string) {
+		text := "name: pay\nsteps: [{id: pay, call: chat, with: {user: hi}" + approve + "}]\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("")
+	run := f.do(token, "POST", "/api/v1/runs?wait=30s", `{"flow": "pay"}`).at("/run")
+	write(", approve: true")
+	if r := f.do(token, "POST", "/api/v1/runs/"+run+"/fork", `{"at": "pay"}`); r.status != http.StatusForbidden {
+		t.Errorf("a fork of the flow of before: %d %s", r.status, r.text)
+	}
+	waits := f.do(token, "POST", "/api/v1/runs?wait=30s", `{"flow": "pay"}`)
+	if waits.at("/state") != "waiting" {
+		t.Fatalf("the run does not wait for an approval: %s", waits.text)
+	}
+	for path, body := range map[string]string{
+		"/resume": `{"flow": {"text": "name: pay\nsteps: [{id: pay, call: chat, with: {user: hi}}]"}}`,
+		"/fork":   `{"outputs": {"pay": {"text": "paid"}}}`,
+	} {
+		if r := f.do(author, "POST", "/api/v1/runs/"+waits.at("/run")+path, body); r.status != http.StatusForbidden {
+			t.Errorf("%s without the approval: %d %s", path, r.status, r.text)
+		}
 	}
 }

@@ -150,4 +150,8 @@ var _ = wording.Add(wording.Catalog{
 	"stop all servers and move serve.db away: tokens have to be created again, runs are not in it": "请停止所有服务器并移走 serve.db：令牌须重新创建，运行不在其中",
 	"message is given with answers, values or check":                                               "message 与 answers、values 或 check 同时给出",
 	`write [{"pointer": ..., "value": ...}], or message`:                                           `请写 [{"pointer": ..., "value": ...}]，或写 message`,
+	"more than %d outputs":                                                                         "输出超过 %d 个",
+	"the flow of the run is not served any more as it was":                                         "该运行的流程已不再按原样提供",
+	"start a new run": "请开始新的运行",
+	"a person approves steps of this run: only an operator may change it": "该运行的步骤需要人批准：只有操作员可以改动它",
 })
