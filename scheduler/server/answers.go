@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -20,8 +21,33 @@ import (
 // answer is a value for a step that waits.
 type answer struct {
 	Step    string      `json:"step,omitempty" doc:"The step; it may be left out where one waits."`
-	Pointer string      `json:"pointer" doc:"The JSON pointer of what it waits for."`
-	Value   value.Value `json:"value"`
+	Pointer string      `json:"pointer,omitempty" doc:"The JSON pointer of what it waits for; \"\" is all of its data."`
+	Value   value.Value `json:"value,omitzero" doc:"The value at the pointer."`
+	Approve *bool       `json:"approve,omitempty" doc:"Instead of pointer and value: whether a use of a call that waits for the leave of a person is approved."`
+	Reason  string      `json:"reason,omitempty" doc:"With approve: why."`
+	Edits   value.Value `json:"edits,omitzero" doc:"With approve: changes of parameters, an object of values by the pointers that approval/edit lists."`
+}
+
+// places returns the answer as values at places; a decision has one for each of its parts.
+func (a *answer) places() ([]scheduler.Answer, error) {
+	hasPlace := a.Pointer != "" || !a.Value.IsNull()
+	hasMore := a.Reason != "" || !a.Edits.IsNull()
+	switch {
+	case a.Approve == nil && hasMore:
+		return nil, calls.Errorf(calls.Invalid, "reason and edits belong to a decision").WithHint("add approve: true or false")
+	case a.Approve == nil:
+		return []scheduler.Answer{{Step: a.Step, Pointer: a.Pointer, Value: a.Value}}, nil
+	case hasPlace:
+		return nil, calls.Errorf(calls.Invalid, "approve is given with pointer or value").WithHint("leave one out")
+	}
+	all := []scheduler.Answer{{Step: a.Step, Pointer: journal.ApprovedPlace, Value: value.OfBool(*a.Approve)}}
+	if a.Reason != "" {
+		all = append(all, scheduler.Answer{Step: a.Step, Pointer: journal.ReasonPlace, Value: value.OfString(a.Reason)})
+	}
+	if !a.Edits.IsNull() {
+		all = append(all, scheduler.Answer{Step: a.Step, Pointer: journal.EditsPlace, Value: a.Edits})
+	}
+	return all, nil
 }
 
 type answerRunInput struct {
@@ -78,15 +104,34 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if err := s.resumeOrRefuse(ctx, in.ID, service.ResumeWith{Answers: answers, Wait: service.SlotWait}, notWaitingProblem); err != nil {
 		return nil, err
 	}
+	noteDecisions(ctx, answers)
 	out.Status, out.Body.State = http.StatusAccepted, string(journal.RunRunning)
 	return out, nil
+}
+
+// noteDecisions puts the decisions of a request into its entry of the audit.
+func noteDecisions(ctx context.Context, answers []scheduler.Answer) {
+	for _, a := range answers {
+		if a.Pointer == journal.ApprovedPlace {
+			requestOf(ctx).decided += " " + cmp.Or(a.Step, "answer") + "=" + decisionWord(a.Value)
+		}
+	}
+}
+
+// decisionWord returns how the audit names a decision.
+func decisionWord(approved value.Value) string {
+	if yes, _ := approved.Bool(); yes {
+		return "approved"
+	}
+	return "denied"
 }
 
 // findDecision returns who decided before about an approval that answers are for; nil if they are for none.
 func findDecision(answers []answer, state *journal.RunState) error {
 	for _, a := range answers {
 		st := state.Step(a.Step)
-		if a.Pointer == journal.ApprovedPlace && st != nil && st.Decision != nil {
+		isDecision := a.Approve != nil || a.Pointer == journal.ApprovedPlace
+		if isDecision && st != nil && st.Decision != nil {
 			return calls.Errorf(calls.Canceled, "%w", &scheduler.DecidedError{Step: a.Step, Decision: st.Decision})
 		}
 	}
@@ -160,17 +205,22 @@ func (s *Server) readAnswers(in *answerRunInput, details *service.RunDetails) ([
 		return scheduler.AnswersOf(in.Body.Values, waiting)
 	}
 	if len(in.Body.Answers) == 0 {
-		return nil, calls.Errorf(calls.Invalid, "there are no answers").WithHint(`send {"answers": [{"step", "pointer", "value"}]}`)
+		return nil, calls.Errorf(calls.Invalid, "there are no answers").WithHint(`send {"answers": [{"step", "pointer", "value"}]}, or {"answers": [{"step", "approve": true}]}`)
 	}
 	var all []scheduler.Answer
 	var faults []Fault
-	for i, a := range in.Body.Answers {
-		one := scheduler.Answer{Step: a.Step, Pointer: a.Pointer, Value: a.Value}
-		all = append(all, one)
-		if err := scheduler.CheckField(one, waiting); err != nil {
-			fault := newFault("/answers/"+strconv.Itoa(i), wording.OfError(err), hintOf(err))
-			fault.Words = s.options.Service.UnfitText(details, one)
-			faults = append(faults, fault)
+	for i := range in.Body.Answers {
+		places, err := in.Body.Answers[i].places()
+		if err != nil {
+			faults = append(faults, newFault("/answers/"+strconv.Itoa(i), wording.OfError(err), hintOf(err)))
+		}
+		for _, one := range places {
+			all = append(all, one)
+			if err := scheduler.CheckField(one, waiting); err != nil {
+				fault := newFault("/answers/"+strconv.Itoa(i), wording.OfError(err), hintOf(err))
+				fault.Words = s.options.Service.UnfitText(details, one)
+				faults = append(faults, fault)
+			}
 		}
 	}
 	if len(faults) > 0 {

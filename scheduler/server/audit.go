@@ -42,6 +42,7 @@ func (a *auditor) add(req *request) {
 	if e.Route == "" {
 		e.Route = value.Truncate(req.http.URL.Path, 200)
 	}
+	e.Route += value.Truncate(req.decided, 200)
 	if req.caller != nil {
 		e.Token, e.User = req.caller.token.ID, cmp.Or(req.user, req.caller.principal.User)
 	}

@@ -19,7 +19,9 @@ type request struct {
 	run    string  // for the audit
 	user   string  // for the audit: the user that a run was begun for, with the scope runs:as
 	route  string
-	status int
+	// decided are decisions about approvals, for the audit, for example " refund=approved".
+	decided string
+	status  int
 	// isBroken is set once the body has broken off, or was not framed as HTTP wants it.
 	isBroken bool
 }

@@ -148,7 +148,8 @@ type Audit struct {
 	User    string `json:"user,omitempty"`
 	Address string `json:"address"`
 	Method  string `json:"method"`
-	// Route is the path with its variables by name.
+	// Route is the path with its variables by name, and the decisions about approvals that the request made, for example
+	// /api/v1/runs/{id}/answers refund=approved.
 	Route  string `json:"route"`
 	Run    string `json:"run,omitempty"`
 	Status int    `json:"status"`

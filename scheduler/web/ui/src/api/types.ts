@@ -1033,11 +1033,18 @@ export interface components {
             user?: string;
         };
         Answer: {
-            /** @description The JSON pointer of what it waits for. */
-            pointer: string;
+            /** @description Instead of pointer and value: whether a use of a call that waits for the leave of a person is approved. */
+            approve?: boolean;
+            /** @description With approve: changes of parameters, an object of values by the pointers that approval/edit lists. */
+            edits?: unknown;
+            /** @description The JSON pointer of what it waits for; "" is all of its data. */
+            pointer?: string;
+            /** @description With approve: why. */
+            reason?: string;
             /** @description The step; it may be left out where one waits. */
             step?: string;
-            value: unknown;
+            /** @description The value at the pointer. */
+            value?: unknown;
         };
         AnswerRunInputBody: {
             answers?: components["schemas"]["Answer"][] | null;
