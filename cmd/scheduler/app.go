@@ -111,6 +111,8 @@ func (a *app) beforeRun(err error) error {
 	switch {
 	case errors.As(err, new(exitError)):
 		return err
+	case errors.Is(err, context.Canceled): // Ctrl-C, for example during the check of a large flow
+		return exitError{exitInterrupted, wording.Errorf("interrupted")}
 	case errors.Is(err, service.ErrNoJournal):
 		return a.noJournal()
 	case errors.As(err, &unavailable):

@@ -35,11 +35,11 @@ func completeFlags(a *app, cmd *cobra.Command) {
 	})
 	offer("template", cobra.FixedCompletions(starter.Names(), cobra.ShellCompDirectiveNoFileComp))
 	offer("format", cobra.FixedCompletions([]string{"mermaid", "dot"}, cobra.ShellCompDirectiveNoFileComp))
-	offer("explain", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	offer("explain", func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 || a.open() != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		flow, _, _, err := a.service.Load(args[0])
+		flow, _, _, err := a.service.Load(cmd.Context(), args[0])
 		if err != nil || flow == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -17,7 +17,7 @@ func newGraph(a *app) *cobra.Command {
 		Long:    "Print the steps of a flow and what they need as a Mermaid or Graphviz picture.",
 		Example: "  scheduler graph flow.yaml\n  scheduler graph flow.yaml --format dot | dot -Tsvg > flow.svg",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			draw := map[string]func(*graph.Graph) string{
 				"mermaid": (*graph.Graph).Mermaid,
 				"dot":     (*graph.Graph).Dot,
@@ -25,7 +25,7 @@ func newGraph(a *app) *cobra.Command {
 			if draw == nil {
 				return usageError(wording.Errorf("the format %q is not known: want mermaid or dot", format))
 			}
-			flow, err := a.loadFlow(args[0])
+			flow, err := a.loadFlow(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ files that steps read and that other machines may not have are warned of on stde
 			if err != nil {
 				return usageError(err)
 			}
-			all, notes, err := a.service.Lint(flows)
+			all, notes, err := a.service.Lint(cmd.Context(), flows)
 			a.printNotes(notes)
 			if err != nil {
 				return a.beforeRun(err)
@@ -63,7 +63,7 @@ files that steps read and that other machines may not have are warned of on stde
 			if all.HasErrors() {
 				return exitError{code: exitUsage}
 			}
-			return a.warnOfFiles(flows)
+			return a.warnOfFiles(cmd.Context(), flows)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the problems as one JSON array")
@@ -72,12 +72,12 @@ files that steps read and that other machines may not have are warned of on stde
 
 // warnOfFiles warns of files that flows read while they run, and that the workers of the
 // setting on may not have.
-func (a *app) warnOfFiles(flows []string) error {
+func (a *app) warnOfFiles(ctx context.Context, flows []string) error {
 	if a.remoteName() == "" {
 		return nil
 	}
 	for _, file := range flows {
-		f, _, _, err := a.service.Load(file)
+		f, _, _, err := a.service.Load(ctx, file)
 		if err != nil {
 			return a.beforeRun(err)
 		}

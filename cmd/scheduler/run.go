@@ -122,7 +122,7 @@ func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 	if f.replay {
 		load = a.service.LoadToReplay
 	}
-	flow, err := a.reportLoaded(load(path))
+	flow, err := a.reportLoaded(load(ctx, path))
 	if err != nil {
 		return err
 	}
@@ -166,8 +166,8 @@ func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 }
 
 // loadFlow reads a flow; its problems are printed, and errors among them end the command.
-func (a *app) loadFlow(path string) (*flow.Flow, error) {
-	return a.reportLoaded(a.service.Load(path))
+func (a *app) loadFlow(ctx context.Context, path string) (*flow.Flow, error) {
+	return a.reportLoaded(a.service.Load(ctx, path))
 }
 
 // reportLoaded prints the problems and notes found while a flow was read.

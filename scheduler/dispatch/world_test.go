@@ -66,7 +66,7 @@ func loadText(t *testing.T, s *service.Service, text string) *flow.Flow {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, problems, _, err := s.Load(file)
+	f, problems, _, err := s.Load(t.Context(), file)
 	if err != nil || f == nil {
 		t.Fatal(err, problems)
 	}

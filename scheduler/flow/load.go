@@ -26,6 +26,12 @@ const maxFlowDepth = 16
 // Load reads a flow file and its sub-flows. The flow is nil when a problem is an
 // error; warnings leave it usable.
 func (l *Loader) Load(path string) (*Flow, Problems) {
+	flow, problems, _ := l.LoadContext(context.Background(), path) // it ends with the context alone
+	return flow, problems
+}
+
+// LoadContext is Load that ends with ctx, as ParseContext does.
+func (l *Loader) LoadContext(ctx context.Context, path string) (*Flow, Problems, error) {
 	src, err := l.read("", path)
 	if err != nil {
 		p := unreadableProblem(Position{path, 1, 1}, path, err)
@@ -35,9 +41,9 @@ func (l *Loader) Load(path string) (*Flow, Problems) {
 			p.hint("paths in a flow start at its file: write it to one")
 		}
 		p.in(l.messageLanguage())
-		return nil, Problems{p}
+		return nil, Problems{p}, nil
 	}
-	return l.Parse(path, src)
+	return l.ParseContext(ctx, path, src)
 }
 
 // Parse is Load of a text that was read before. file names it in messages, and

@@ -66,6 +66,10 @@ func TestParseContextEnds(t *testing.T) {
 			t.Fatalf("after %d: asked %d times more", until, left.over)
 		}
 	}
+	f, problems, err := loader.LoadContext(&countedContext{Context: t.Context(), until: 10}, "f.yaml")
+	if f != nil || problems != nil || !errors.Is(err, errLeft) {
+		t.Fatalf("a file: %v, %d problems, %v", f, len(problems), err)
+	}
 	read = 0
 	_, _, err = loader.ParseContext(&countedContext{Context: t.Context()}, "f.yaml", []byte(text))
 	if read != 0 || !errors.Is(err, errLeft) {

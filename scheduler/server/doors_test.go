@@ -174,7 +174,7 @@ func (h *house) loadFlows() {
 }
 
 func (h *house) loadFlow(file string) *flow.Flow {
-	f, problems, _, err := h.service.Load(file)
+	f, problems, _, err := h.service.Load(h.t.Context(), file)
 	if f == nil || err != nil {
 		h.t.Fatal(problems, err)
 	}

@@ -356,7 +356,7 @@ func TestEditedChild(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "inner.yaml"), fmt.Appendf(nil, ask, "y"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	edited, problems, _, err := m.service.Load(filepath.Join(dir, "outer.yaml"))
+	edited, problems, _, err := m.service.Load(t.Context(), filepath.Join(dir, "outer.yaml"))
 	if err != nil || edited == nil {
 		t.Fatal(err, problems)
 	}

@@ -199,10 +199,12 @@ func (l *Library) loadFlow(root, stem, rel string) (*LibraryFlow, error) {
 	if err != nil || !flow.HasSteps(source) {
 		return nil, err
 	}
-	f, problems, _, err := l.service.load(file, l.onWorker)
+	loader, _, err := l.service.parts.Loader(Surroundings{})
 	if err != nil {
 		return nil, err
 	}
+	loader.QueuedElsewhere = l.onWorker
+	f, problems := loader.Load(file) // to its end, whichever client asked first: all others get it, too
 	one := &LibraryFlow{ID: idOfPath(stem), File: file, Flow: f, Problems: problems, Source: source}
 	one.Hash, one.Language = one.hashFiles(), one.languageAfter(known)
 	l.mu.Lock()

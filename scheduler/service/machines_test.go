@@ -195,7 +195,7 @@ func flowsOf(t *testing.T, flows map[string]string) string {
 // run runs the flow outer of the folder on the machines, and returns its record.
 func (m *machines) run(ctx context.Context, dir string, inputs value.Value) (*journal.RunState, string, error) {
 	m.t.Helper()
-	f, problems, _, err := m.service.Load(filepath.Join(dir, "outer.yaml"))
+	f, problems, _, err := m.service.Load(ctx, filepath.Join(dir, "outer.yaml"))
 	if err != nil || f == nil {
 		m.t.Fatal(err, problems)
 	}

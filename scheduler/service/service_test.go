@@ -120,7 +120,7 @@ outputs: {reply: "{{ answer.text }}"}
 
 // runOnce runs a flow and returns its text for the user; the record must agree.
 func runOnce(ctx context.Context, s *service.Service, file, question string) (string, error) {
-	f, problems, _, err := s.Load(file)
+	f, problems, _, err := s.Load(ctx, file)
 	if err != nil || f == nil {
 		return "", fmt.Errorf("%w %w", err, problems.Err())
 	}
@@ -158,7 +158,7 @@ func TestMissingInputs(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, problems, _, err := newService().Load(file)
+	f, problems, _, err := newService().Load(t.Context(), file)
 	if err != nil || f == nil {
 		t.Fatal(err, problems)
 	}

@@ -142,7 +142,7 @@ func (m *machine) enqueue(text string) (id string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		m.t.Fatal(err)
 	}
-	f, problems, _, err := m.service.Load(file)
+	f, problems, _, err := m.service.Load(m.t.Context(), file)
 	if err != nil || f == nil {
 		m.t.Fatal(err, problems)
 	}
