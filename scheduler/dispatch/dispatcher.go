@@ -54,6 +54,8 @@ type Dispatcher struct {
 	end     context.CancelCauseFunc
 	runs    sync.WaitGroup
 
+	overdue map[string]waitUntil // by run; belongs to the goroutine of Recover
+
 	mu       sync.Mutex // guards the fields below
 	stopping bool
 	active   map[string]context.CancelCauseFunc // the runs at work here

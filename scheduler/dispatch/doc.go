@@ -8,7 +8,7 @@
 //   - requests.go: the requests of clients: start, resume, cancel
 //   - slots.go: slots for runs at work; users take turns
 //   - hub.go, follow.go, frame.go: readers of runs, the events that are kept for them, an event as readers get it
-//   - recover.go, tries.go: runs that other processes left, and the counts of their vain continuations
+//   - recover.go, tries.go: runs that other processes left, and the counts of their vain continuations; approvals whose time is over
 //   - machines.go: runs that other machines carry out, for example workers of a Temporal server
 //   - queue/: which runs wait for a process, and why
 //

@@ -17,7 +17,7 @@ import (
 // recoverInterval is how often to search for runs that another process left.
 const recoverInterval = 5 * time.Second
 
-// Recover continues interrupted and queued runs, the oldest first, now and every few seconds, until ctx ends.
+// Recover continues interrupted and queued runs, the oldest first, and runs whose time for an approval is over, now and every few seconds, until ctx ends.
 func (d *Dispatcher) Recover(ctx context.Context) {
 	if d.options.Recover == "none" {
 		return
@@ -27,6 +27,9 @@ func (d *Dispatcher) Recover(ctx context.Context) {
 	for {
 		if err := d.recoverOnce(ctx); err != nil && ctx.Err() == nil {
 			d.options.Log.Error("looking for interrupted runs", "error", err)
+		}
+		if err := d.denyOverdue(ctx); err != nil && ctx.Err() == nil {
+			d.options.Log.Error("looking for approvals whose time is over", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -77,6 +80,60 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 		d.noteQueued(info.ID, d.slots.enqueueAlways(user, func() { d.recoverRun(info.ID, user) }))
 	}
 	return nil
+}
+
+// waitUntil is when the first approval of a run that waits is denied by the clock; zero is never. It holds for the event seq.
+type waitUntil struct {
+	seq   int64
+	until time.Time
+}
+
+// denyOverdue continues runs whose approval nobody has decided about in time: the engine denies it by the clock. A run is
+// read once for each time that it waits.
+func (d *Dispatcher) denyOverdue(ctx context.Context) error {
+	waiting := map[string]waitUntil{}
+	var over []*journal.RunInfo
+	for info, err := range d.service.Runs(ctx, service.Principal{}, journal.RunFilter{States: []journal.RunStatus{journal.RunWaiting}}) {
+		if err != nil {
+			return err
+		}
+		if info.Holder != nil || isPinned(info) || !d.isRecoverable(info) {
+			continue
+		}
+		w, isRead := d.overdue[info.ID]
+		if !isRead || w.seq != info.LastSeq {
+			waits, err := d.service.WaitsFor(ctx, service.Principal{}, info)
+			if err != nil { // the others are looked at
+				d.options.Log.Warn("run left alone: its events cannot be read", "run", info.ID, "error", err)
+				continue
+			}
+			w = waitUntil{info.LastSeq, firstUntil(waits)}
+		}
+		waiting[info.ID] = w
+		if !w.until.IsZero() && !d.now().Before(w.until) {
+			over = append(over, info)
+		}
+	}
+	d.overdue = waiting
+	for _, info := range over {
+		if err := d.Resume(ctx, service.Principal{}, info.ID, service.ResumeWith{Wait: time.Second}); err != nil { // tried again next time
+			d.options.Log.Warn("an approval whose time is over could not be denied now", "run", info.ID, "error", err)
+		}
+	}
+	return nil
+}
+
+// firstUntil returns when the first approval of a run that waits is denied by the clock; zero is never.
+func firstUntil(waits []journal.WaitingFor) (first time.Time) {
+	for _, w := range waits {
+		if w.Approval == nil || w.Approval.Until.IsZero() {
+			continue
+		}
+		if first.IsZero() || w.Approval.Until.Before(first) {
+			first = w.Approval.Until
+		}
+	}
+	return first
 }
 
 // isPinned reports whether other machines carry a run out: workers of a Temporal server.
