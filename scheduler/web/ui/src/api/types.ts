@@ -6858,7 +6858,10 @@ export interface operations {
     "fork-run": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A repeat with the same key within a day begins nothing and answers alike. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of the run. */
                 id: string;
@@ -6883,6 +6886,7 @@ export interface operations {
             /** @description Created */
             201: {
                 headers: {
+                    "Idempotency-Replayed"?: string;
                     Location?: string;
                     [name: string]: unknown;
                 };
