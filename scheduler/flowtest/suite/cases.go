@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // untilEnd is the until of cases that run to the end.
@@ -234,6 +235,14 @@ func (c *caseReader) addAnswers(answers *value.Map, below string, turn int) {
 	for key, v := range answers.All() {
 		pointer := below + "/" + value.Escape(key)
 		pos := c.keyAt(pointer)
+		if decision := decisionPlaces(v); decision != nil && !strings.ContainsAny(key, "/:") {
+			c.checkStep(pos, key)
+			pos.File = c.file
+			for _, one := range decision {
+				c.answers = append(c.answers, Answer{Pos: pos, Step: key, Pointer: one.pointer, Value: one.v, Turn: turn, IsDefault: !c.has("answers")})
+			}
+			continue
+		}
 		step, at, hasStep := strings.Cut(key, ":")
 		if strings.HasPrefix(key, "/") || !hasStep {
 			step, at = "", key
@@ -248,6 +257,39 @@ func (c *caseReader) addAnswers(answers *value.Map, below string, turn int) {
 		pos.File = c.file
 		c.answers = append(c.answers, Answer{Pos: pos, Step: step, Pointer: at, Value: v, Turn: turn, IsDefault: !c.has("answers")})
 	}
+}
+
+// decisionPlace is a part of a decision about an approval, with its place.
+type decisionPlace struct {
+	pointer string
+	v       value.Value
+}
+
+// decisionPlaces returns the parts of a decision, for example {approve: true} or {deny: too much}; nil if the value is none.
+func decisionPlaces(v value.Value) (all []decisionPlace) {
+	approve, isApproval := v.Get("approve")
+	deny, isDenial := v.Get("deny")
+	edits, hasEdits := v.Get("edits")
+	yes, isBool := approve.Bool()
+	reason, isText := deny.Str()
+	known := 1
+	if hasEdits {
+		known++
+	}
+	switch {
+	case isApproval == isDenial || v.Map().Len() != known:
+		return nil
+	case isApproval && isBool:
+		all = append(all, decisionPlace{journal.ApprovedPlace, value.OfBool(yes)})
+	case isDenial && isText:
+		all = append(all, decisionPlace{journal.ApprovedPlace, value.OfBool(false)}, decisionPlace{journal.ReasonPlace, value.OfString(reason)})
+	default:
+		return nil
+	}
+	if hasEdits {
+		all = append(all, decisionPlace{journal.EditsPlace, edits})
+	}
+	return all
 }
 
 // readLLM reads the provider, or the answers in place of one.
