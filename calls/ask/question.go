@@ -208,9 +208,12 @@ func (f Field) values() *value.Map {
 	choices := labelsOf(schema.Choices(f.Schema))
 	values := value.Pairs("name", name, "label", capitalize(name), "article", articleOf(name), "plural", plural, "counted", counted,
 		"question", "", "description", description, "example", f.example(), "unit", f.unit(), "kind", kind, "choices", choices)
-	if isQuestion(description) {
+	switch {
+	case isQuestion(description):
 		values.Set("question", value.OfString(description))
 		values.Set("description", value.OfString(""))
+	case isQuestion(name): // for example the message of an approval
+		values.Set("question", value.OfString(capitalize(name)))
 	}
 	f.putBounds(values)
 	return values

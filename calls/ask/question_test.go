@@ -29,6 +29,10 @@ func TestQuestion(t *testing.T) {
 			"I could not find a colour in that. Is it Red or Blue?", "我没有从中找到colour。是Red还是Blue？",
 		},
 		{"gift", `{type: boolean, title: Gift wrapping}`, "Gift wrapping: yes or no?", "I could not find a yes or a no in that. Gift wrapping: yes or no?", "我没有从中看出是或否。Gift wrapping：是还是否？"},
+		{
+			"approved", `{type: boolean, title: "Refund 150 € for order A-1?"}`, "Refund 150 € for order A-1? (yes or no)",
+			"I could not find a yes or a no in that. Refund 150 € for order A-1? (yes or no)", "我没有从中看出是或否。Refund 150 € for order A-1?（是或否）",
+		},
 		{"weight", `{type: number, title: Weight, unit: kg}`, "What is the weight (a number, in kg)?", "I could not find a weight (a number, in kg) in that. What is it?", "我没有从中找到weight（一个数，单位：kg）。请问是什么？"},
 		{"iban", `{type: string, title: IBAN, description: It is on your bank card.}`, "What is the IBAN? It is on your bank card.", "I could not find an IBAN in that. What is it?", "我没有从中找到IBAN。请问是什么？"},
 		{"name", `{type: string, title: your name}`, "What is your name?", "I could not find your name in that. What is it?", "我没有从中找到your name。请问是什么？"},

@@ -3,7 +3,6 @@ package journal
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -110,37 +109,13 @@ func (d *Decision) Edit(params value.Value) (value.Value, error) {
 		if !ok || len(tokens) == 0 {
 			return value.Value{}, calls.Errorf(calls.Invalid, "edits: %q is not a JSON pointer", pointer)
 		}
-		changed, ok := withValueAt(params, tokens, v)
+		changed, ok := params.ReplaceAt(pointer, v)
 		if !ok {
 			return value.Value{}, calls.Errorf(calls.Invalid, "edits: there is no %s in the parameters", pointer)
 		}
 		params = changed
 	}
 	return params, nil
-}
-
-// withValueAt returns v with another value at a place; ok is false where the value around the place is missing.
-func withValueAt(v value.Value, tokens []string, to value.Value) (changed value.Value, ok bool) {
-	if len(tokens) == 0 {
-		return to, true
-	}
-	switch v.Kind() {
-	case value.Object:
-		inner, _ := v.Get(tokens[0])
-		inner, ok = withValueAt(inner, tokens[1:], to)
-		m := v.Map().Clone()
-		m.Set(tokens[0], inner)
-		return value.OfMap(m), ok
-	case value.List:
-		items := slices.Clone(v.List())
-		for i := range items {
-			if value.OfInt(int64(i)).PlainText() == tokens[0] {
-				items[i], ok = withValueAt(items[i], tokens[1:], to)
-				return value.OfList(items...), ok
-			}
-		}
-	}
-	return v, false
 }
 
 // noteBegun notes whether the step was begun with other parameters than those that a person approved last.
