@@ -58,6 +58,10 @@ func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (
 	if r.On != "" && (r.Mode == modeRecord || r.Mode == modeReplay) { // the cassette is here, beside the flow
 		return nil, nil, calls.Errorf(calls.Invalid, "a run on other machines is neither recorded nor replayed").WithHint("run it here with --on local")
 	}
+	if r.Ephemeral && !r.Interactive && r.Flow.AsksApproval() {
+		return nil, nil, calls.Errorf(calls.Invalid, "the flow %s waits for the approval of a person, and a run without a record cannot wait", r.Flow.Name).
+			WithHint("run it on a terminal, or without --ephemeral")
+	}
 	e, notes, err := s.newExecutor(p, &r, r.On == "")
 	if err != nil {
 		return nil, notes, err

@@ -89,8 +89,10 @@ var _ = wording.Add(wording.Catalog{
 	"%s has errors":             "%s 有错误",
 	"scheduler lint shows them": "用 scheduler lint 查看",
 
-	"a run on other machines is neither recorded nor replayed": "在其他机器上的运行既不能录制也不能重放",
-	"run it here with --on local":                              "请用 --on local 在此运行",
-	"fork that one: scheduler fork %s":                         "请分叉那一个：scheduler fork %s",
-	"the run %s is a part of the run %s":                       "运行 %s 属于运行 %s",
+	"a run on other machines is neither recorded nor replayed":                               "在其他机器上的运行既不能录制也不能重放",
+	"run it here with --on local":                                                            "请用 --on local 在此运行",
+	"fork that one: scheduler fork %s":                                                       "请分叉那一个：scheduler fork %s",
+	"the run %s is a part of the run %s":                                                     "运行 %s 属于运行 %s",
+	"the flow %s waits for the approval of a person, and a run without a record cannot wait": "流程 %s 要等待人的批准，而没有记录的运行不能等待",
+	"run it on a terminal, or without --ephemeral":                                           "请在终端上运行，或去掉 --ephemeral",
 })

@@ -170,7 +170,8 @@ func TestOlderForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The newest of its numbers is that of a memory that was deleted.
-	edit(t, dir, "ALTER TABLE user ADD COLUMN n INTEGER NOT NULL DEFAULT 0", "CREATE TABLE tail(rid INTEGER PRIMARY KEY, doc BLOB NOT NULL)",
+	edit(t, dir, "DROP TABLE fact", "DROP TABLE fact_alias", "ALTER TABLE user DROP COLUMN facts", "ALTER TABLE user DROP COLUMN facts_next",
+		"ALTER TABLE user ADD COLUMN n INTEGER NOT NULL DEFAULT 0", "CREATE TABLE tail(rid INTEGER PRIMARY KEY, doc BLOB NOT NULL)",
 		"INSERT INTO tail SELECT rid, 'words' FROM memory WHERE rid & 4294967295 >= (SELECT folded FROM user WHERE id = rid >> 32)",
 		"INSERT INTO tail SELECT max(rid) + 1, 'nothing' FROM tail", "UPDATE user SET n = folded + (SELECT count(*) FROM tail WHERE rid >> 32 = id)",
 		"INSERT INTO speaker SELECT user, max(number) + 1, 'Zoe' FROM speaker WHERE user = (SELECT id FROM user WHERE name = 'ann')", "PRAGMA user_version = 2")
