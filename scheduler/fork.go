@@ -10,17 +10,18 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Fork describes a run that begins where another run stood at a step. The caller makes it; it is only read.
+// Fork describes a run that begins at a step of another run. The caller makes it; it is only read.
 type Fork = fork.Request
 
-// ForkPlan tells which steps of a fork are kept and which run again.
+// ForkPlan lists which steps of a fork are kept and which run again.
 type ForkPlan = fork.Plan
 
 // ParamEdit is a new value in the parameters of a step that a fork runs again.
 type ParamEdit = fork.ParamEdit
 
-// PlanFork tells what [StepExecutor.Fork] would do, and changes nothing. The error is of kind Invalid, and lists all that is wrong, for
-// a fork that cannot be made; a [*journal.HeldError] while a process is at the run.
+// PlanFork returns the plan that [StepExecutor.Fork] would carry out, and changes nothing. For a fork that cannot
+// be made the error is of kind Invalid and lists every problem; it is a [*journal.HeldError] while a process holds
+// the run.
 func (e *StepExecutor) PlanFork(ctx context.Context, f *Fork) (*ForkPlan, error) {
 	_, plan, _, err := e.readFork(ctx, f)
 	return plan, err

@@ -13,8 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// chatTemplate is a prompt as chat models want it: documents, a history, the
-// place where the answer begins.
+// chatTemplate is a prompt as chat models want it: documents, a history, and the beginning of the answer.
 const chatTemplate = `{%- if system %}<|im_start|>system
 {{ system | trim }}
 {%- if docs %}
@@ -162,7 +161,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkChatPromptTraced renders as a step does, with a record of where each byte comes from.
+// BenchmarkChatPromptTraced renders as a step does, with a record of the source of each byte.
 func BenchmarkChatPromptTraced(b *testing.B) {
 	t, err := Parse(Source{Text: chatTemplate})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// TestBuiltinDocs: every filter and test is described in both languages, by an example that renders to what
-// it says.
+// TestBuiltinDocs: every filter and test is described in both languages, by an example that renders to the result
+// it gives.
 func TestBuiltinDocs(t *testing.T) {
 	for _, b := range slices.Concat(prompt.Filters(), prompt.Tests()) {
 		if b.Doc == "" {

@@ -192,8 +192,7 @@ func data(t *rapid.T, depth int) value.Value {
 	return value.OfMap(m)
 }
 
-// TestTextReadsBack: what is printed for a list is an expression for it, and
-// tojson gives JSON for it.
+// TestTextReadsBack: the printed form of a list is an expression for that list, and tojson gives JSON for it.
 func TestTextReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := value.OfList(data(t, 3))

@@ -40,7 +40,7 @@ func TestLenientScope(t *testing.T) {
 	}
 }
 
-// What is undefined, and what a parser expected, is told in both languages.
+// Messages about undefined names and about syntax exist in both languages.
 func TestUndefinedInChinese(t *testing.T) {
 	for text, want := range map[string]string{
 		"{{ a.b }}":        "a.b 未定义：对象没有键 'b'",

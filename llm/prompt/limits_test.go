@@ -152,7 +152,7 @@ func manySets(n int) string {
 	return b.String()
 }
 
-// TestNotFatal has what panics in plain pongo2 and has a result in Jinja2.
+// TestNotFatal has templates that panic in plain pongo2 and have a result in Jinja2.
 func TestNotFatal(t *testing.T) {
 	for text, want := range map[string]string{
 		"{{ 5 % 0.5 }}": "0.0",

@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// TestPongo2Snippets renders what users of pongo2 commonly write, and compares with what pongo2 v6 makes of
-// it: internal/pongo2tree checks that the results in the file are pongo2's.
+// TestPongo2Snippets renders templates that users of pongo2 commonly write, and compares with pongo2 v6's results:
+// internal/pongo2tree checks that the results in the file are pongo2's.
 func TestPongo2Snippets(t *testing.T) {
 	data, err := os.ReadFile("../../test/vectors/pongo2.jsonl")
 	if err != nil {

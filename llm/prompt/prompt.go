@@ -1,22 +1,23 @@
-// Package prompt is the template language of flows and prompts: Jinja2's expressions
-// and statements with typed values and strict undefined names. It is the only door
-// to pongo2, and stands for the Jinja2Template and the SandboxedEnvironment of the documents.
+// Package prompt is the template language of flows and prompts: Jinja2's expressions and statements with typed
+// values and strict undefined names. For example {{ inputs.city | default('Oslo') }} prints an input or a default.
+// All use of pongo2 goes through this package, which implements the Jinja2Template and the SandboxedEnvironment of
+// the documents.
 //
 // A template goes through these packages, each below internal and knowing only those before it:
 //   - fault has the errors with their places, and the bounds on size, nesting, steps and output;
-//     trace the origins of texts, the spans that are made of them, and what of a text is secret.
+//     trace the origins of texts, the spans made from them, and which parts of a text are secret.
 //   - lettercase has the letter cases of Python's str, strftime the formats of times.
-//   - pyvalue has the values while a template runs, with what Python's operators, printing and
-//     formats make of them.
+//   - pyvalue has the values while a template runs, with the results of Python's operators, printing and
+//     formats on them.
 //   - pongo2tree has pongo2: its filters, and the tree of statements, which pongo2 parses and walks.
 //   - builtins lists what has a name: filters, tests, methods and functions; it also has what Python
-//     offers beyond that, with what to write instead.
-//   - ast has the nodes and statements, refs the names that they read (Ref).
+//   - builtins lists everything with a name: filters, tests, methods and functions; also Python's names
+//     that do not exist here, with the replacement to write.
 //   - syntax cuts a text into tokens, reads Jinja2's expression grammar into nodes, and compiles
 //     text and statements (if, for, set, macro ...) into a program. It also reads chat templates of
 //     models, another dialect ([Options]).
 //   - eval holds the state of one evaluation or rendering; it runs statements, evaluates expressions,
-//     and traces where each piece of the result comes from ([Template.Trace]).
+//     and traces the source of each piece of the result ([Template.Trace]).
 //
 // This package puts them together. Errors carry an offset until they leave it: prompt and eval have
 // fault find their lines and columns.
@@ -28,16 +29,16 @@
 //   - Templates read no files: include, import, from and extends are refused, and
 //     with them block.
 //   - Unknown filters, tests and tags are errors when a template is parsed, also
-//     where they are never reached.
+//     in parts that are never reached.
 //   - An undefined value inside a list that is printed is an error.
 //   - A name after data is a key and never a method: body.items and body['items'] are the key
 //     "items", undefined without it, and body.items() calls the method.
 //   - The filter attr and the function lipsum are refused, each with its reason; random
 //     chooses by a seed ([SeedScope]).
-//   - {{ x | join:", " }}, the form of pongo2 and Django, is accepted too. Where Jinja2 has
-//     no filter or tag of that name, pongo2's own is there if it is safe: see
+//   - {{ x | join:", " }}, the form of pongo2 and Django, is accepted too. If Jinja2 has
+//     no filter or tag of that name, pongo2's own is used if it is safe: see
 //     internal/builtins for the list with its bounds.
-//   - Integers are computed in 64 bits, and what escape returns can only be printed.
+//   - Integers are computed in 64 bits, and the result of escape can only be printed.
 //
 // A value is never parsed as a template, whatever it contains.
 package prompt
@@ -60,7 +61,7 @@ import (
 // concurrent use, for as long as its user likes.
 type Expr struct {
 	code eval.ExprCode
-	path []string // where the expression is a reference
+	path []string // set if the expression is a reference
 	refs []Ref
 }
 
@@ -80,14 +81,14 @@ func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	return e.code.Eval(ctx, scope)
 }
 
-// EvalTraced evaluates like [Expr.Eval] and returns where the texts and values in the result come from, in the order of
-// the result, for a record of them.
+// EvalTraced evaluates like [Expr.Eval] and returns the sources of the texts and values in the result, in the
+// order of the result, for a record of them.
 func (e *Expr) EvalTraced(ctx context.Context, scope Scope) (value.Value, []Member, error) {
 	return e.code.EvalTraced(ctx, scope)
 }
 
-// Trace evaluates like [Expr.Eval] and returns where the texts and values in the
-// result come from, in the order of the result.
+// Trace evaluates like [Expr.Eval] and returns the sources of the texts and values in the result, in the order of
+// the result.
 func (e *Expr) Trace(ctx context.Context, scope Scope) (value.Value, []Member, error) {
 	return e.code.Trace(ctx, scope)
 }
@@ -99,12 +100,13 @@ func (e *Expr) Path() (path []string, ok bool) { return e.path, e.path != nil }
 // Refs lists the outer names that the expression mentions, in order.
 func (e *Expr) Refs() []Ref { return e.refs }
 
-// Known is a reference as [Expr.IsAlways] is told of it.
+// Known is the knowledge about a reference that [Expr.IsAlways] is given.
 type Known = constancy.Known
 
-// IsAlways reports whether the expression is true, or false, whatever its names stand for, for example value == value and value | length >= 0.
-// describe tells what is known of a reference. With given, which may be nil, only the cases count in which that is true. It may miss such an
-// expression, and never names another, except that "" is taken to be in everything.
+// IsAlways reports whether the expression is true, or false, whatever its names stand for, for example value ==
+// value and value | length >= 0. describe returns the facts known of a reference. With given, which may be nil,
+// only the cases count in which given is true. IsAlways may miss such an expression, but never reports another as
+// one, except that "" is taken to be in everything.
 func (e *Expr) IsAlways(want bool, given *Expr, describe func(path []string) Known) bool {
 	if given == nil {
 		return constancy.IsAlways(e.code.Root, nil, want, describe)
@@ -132,8 +134,8 @@ func HasTags(text string) bool {
 	return false
 }
 
-// Text returns what a template prints for a value: strings as they are, the rest as
-// Python does (True, None, 3.0, ['a']).
+// Text returns the text that a template prints for a value: strings as they are, the rest as Python prints it
+// (True, None, 3.0, ['a']).
 func Text(v value.Value) string { return pyvalue.Text(v) }
 
 // Truthy is Python's notion of truth: "", 0, empty lists and objects and null are

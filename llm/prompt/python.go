@@ -11,7 +11,7 @@ import (
 // white space around.
 func ParseInt(s string) (*big.Int, bool) { return pyvalue.ParseInt(s, 10) }
 
-// ParseFloat is Python's float(s), which takes inf and nan too. What is too large is an infinity.
+// ParseFloat is Python's float(s), which accepts inf and nan too. A number that is too large is an infinity.
 func ParseFloat(s string) (float64, bool) { return pyvalue.ParseFloat(s) }
 
 // RoundInt is Python's round(i, precision), halves to the even neighbour.

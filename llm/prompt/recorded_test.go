@@ -10,10 +10,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// TestRecorded renders templates whose results were recorded from Jinja2 3.1.6
-// (StrictUndefined, immutable sandbox, keep_trailing_newline, tojson as Hugging
-// Face has it). A line without a template has the values of those after it that have none of
-// their own.
+// TestRecorded renders templates whose results were recorded from Jinja2 3.1.6 (StrictUndefined, immutable
+// sandbox, keep_trailing_newline, Hugging Face's tojson). A line without a template holds values for the lines
+// after it that have no values.
 func TestRecorded(t *testing.T) {
 	for _, file := range []string{"testdata/recorded.jsonl", "testdata/recorded-filters.jsonl"} {
 		data, err := os.ReadFile(file)

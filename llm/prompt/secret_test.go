@@ -53,7 +53,7 @@ func TestSecretTexts(t *testing.T) {
 	}
 }
 
-// TestSecretResults: typed results have their marks where secrets are.
+// TestSecretResults: typed results have masks in place of their secrets.
 func TestSecretResults(t *testing.T) {
 	for expr, want := range map[string]string{
 		"key":                          `"***"`,
@@ -94,7 +94,7 @@ func TestSecretResults(t *testing.T) {
 	}
 }
 
-// TestSecretErrors: an error says what it says without secrets, at its place.
+// TestSecretErrors: an error gives its message without secrets, at its place.
 func TestSecretErrors(t *testing.T) {
 	for expr, want := range map[string]string{
 		"all[key | replace('A', 'x')]":     "1:1: all.*** is undefined: the object has no key '***' (it has key, name)",

@@ -8,15 +8,15 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Shapes returns what is certain of the result before the expression is evaluated: JSON
-// Schemas, which the result fits, or lists of some of its items do, or the results of some
-// branches. of returns the schema of what a path leads to. It returns nil where nothing is
-// certain.
+// Shapes returns the facts about the result that are certain before the expression is evaluated. These are JSON
+// Schemas; the result fits them, or some items of a list do, or the results of some branches. For example a list
+// plus anything has the shape of a list. The function of returns the schema of the value at a path. Shapes returns
+// nil if nothing is certain.
 func (e *Expr) Shapes(of func(path []string) value.Value) []value.Value {
 	return shaper(of).shapesOf(e.code.Root)
 }
 
-// shaper finds shapes by those of paths.
+// shaper finds the shapes of an expression from the shapes of paths.
 type shaper func(path []string) value.Value
 
 func (of shaper) shapesOf(n ast.Node) []value.Value {
@@ -38,7 +38,7 @@ func (of shaper) shapesOf(n ast.Node) []value.Value {
 	case *ast.SliceNode:
 		return slices.DeleteFunc(of.shapesOf(n.Obj), func(shape value.Value) bool { return !isOfType(shape, "array") && !isOfType(shape, "string") })
 	case *ast.BinaryNode:
-		if n.Op == "+" { // what is added to a list is a list, too
+		if n.Op == "+" { // a list plus anything is a list, too
 			return append(of.listsOf(n.A), of.listsOf(n.B)...)
 		}
 	case *ast.LogicNode:
@@ -55,7 +55,7 @@ func (of shaper) shapesOf(n ast.Node) []value.Value {
 	return nil
 }
 
-// shapesOfFilter returns the shapes of what a filter returns.
+// shapesOfFilter returns the shapes of a filter's result.
 func (of shaper) shapesOfFilter(n *ast.FilterNode) []value.Value {
 	if n.In == nil {
 		return nil
@@ -92,7 +92,7 @@ func (of shaper) listsOf(n ast.Node) []value.Value {
 	return slices.DeleteFunc(of.shapesOf(n), func(shape value.Value) bool { return !isOfType(shape, "array") })
 }
 
-// asksPresence reports whether a condition is only about what there is: not about its type.
+// asksPresence reports whether a condition is only about the presence of a value, not about its type.
 func asksPresence(cond ast.Node) bool {
 	switch n := cond.(type) {
 	case *ast.TestNode:

@@ -59,20 +59,20 @@ func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
 	return t.code.Render(ctx, scope)
 }
 
-// RenderValue renders like [Template.Render]. In the text that it returns, what comes from
-// secrets of a [SecretScope] is secret.
+// RenderValue renders like [Template.Render]. The parts of the text that come from secrets of a [SecretScope] are
+// secret.
 func (t *Template) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
 	return t.code.RenderValue(ctx, scope)
 }
 
-// RenderTraced renders like [Template.RenderValue] and returns where every byte of the text comes from, for a record of it.
+// RenderTraced renders like [Template.RenderValue] and returns the source of every byte of the text, for a record.
 func (t *Template) RenderTraced(ctx context.Context, scope Scope) (value.Value, []Span, error) {
 	return t.code.RenderTraced(ctx, scope)
 }
 
-// Trace renders like [Template.Render] and returns where every byte of the text
-// comes from. It takes about twice the time; Render pays nothing for it. The secrets of a
-// [SecretScope] are taken for masks in their place: what fails with a mask is a mask.
+// Trace renders like [Template.Render] and returns the source of every byte of the text. It needs about twice the
+// time; Render pays nothing for it. The masks in place of the secrets of a [SecretScope] are ordinary values here:
+// an operation that fails on a mask gives a mask.
 func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Span, error) {
 	return t.code.Trace(ctx, scope)
 }
@@ -83,9 +83,9 @@ func (t *Template) Source() Source { return t.code.Src }
 // Refs lists the outer names that the template mentions, in order.
 func (t *Template) Refs() []Ref { return t.refs }
 
-// Check reports all that [Parse] refuses instead of the first error: every tag is
-// read by itself where the ones before allow it. refs are the outer names that the
-// correct ones mention. errs is nil exactly where Parse succeeds.
+// Check reports every error that [Parse] refuses instead of only the first: every tag is read by itself if the
+// ones before allow it. refs are the outer names that the correct tags mention. errs is nil exactly when Parse
+// succeeds.
 func Check(src Source) (refs []Ref, errs []*Error) { return CheckWith(src, Options{}) }
 
 // CheckWith is [Check] for a template in another dialect.
@@ -97,7 +97,7 @@ func CheckWith(src Source, opts Options) (refs []Ref, errs []*Error) {
 	if len(errs) > 0 {
 		return refs, errs
 	}
-	t, err := ParseWith(src, opts) // what the structure refuses is left
+	t, err := ParseWith(src, opts) // parts that the structure refuses are left
 	if err != nil {
 		return refs, []*Error{fault.LocatedError(&src, err)}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// A trace with masks fails where the template itself does.
+// A trace with masks fails if the template itself does.
 func TestTraceOfMasksFails(t *testing.T) {
 	masked := secret.MarkMasks(value.OfMap(value.Pairs("key", "***", "name", "ann")))
 	for _, text := range []string{"{{ name + 1 }}", "{{ nothing }}", "{{ range(99999999) }}{{ key }}", "{% for x in range(99999) %}{% for y in range(99999) %}{{ key }}{% endfor %}{% endfor %}"} {

@@ -69,7 +69,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// What an expression mentions but does not use is not named.
+// Values that an expression mentions but does not use are not named.
 func TestTraceNamesWhatWasUsed(t *testing.T) {
 	values := value.Pairs("a", "x", "b", "y", "c", true, "no", "", "n", 2, "k", "j", "l", []string{"p", "q", "r"},
 		"m", []*value.Map{value.Pairs("role", "user", "content", "hi"), value.Pairs("role", "tool", "content", "42")})

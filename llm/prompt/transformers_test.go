@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// chatOptions are those of the recorded outputs.
+// chatOptions returns the options with which the outputs were recorded.
 func chatOptions() Options {
 	return Options{Transformers: true, Now: func() time.Time { return time.Date(2024, 7, 5, 9, 3, 4, 0, time.UTC) }}
 }

@@ -12,7 +12,7 @@ import (
 
 // Source is the text of a template and its place. The caller makes it; it is copied
 // and never changed. Its fields:
-//   - File string: the name of the file for messages; "" where there is none
+//   - File string: the name of the file for messages; "" if there is none
 //   - Text string: the template
 //   - At func(offset int) (line, col int): the line and column in File of a byte offset in Text;
 //     nil counts them in Text itself
@@ -20,11 +20,11 @@ type Source = fault.Source
 
 // Error is an error of a template with its place. Every error of this package that
 // leaves it is one. It does not change once the caller has it. Its fields:
-//   - Class [Class]: what sort of error it is
+//   - Class [Class]: the sort of error, for example [Undefined]
 //   - File string, Line, Col int: the place, from 1; Col counts characters
 //   - Offset int: the place as a byte of [Source] Text
 //   - Name string: the dotted path up to the first missing step, for [Undefined]
-//   - Msg, Hint string: the message and what to do, in English
+//   - Msg, Hint string: the message and the remedy, in English
 //   - Err error: an error of the scope or the context
 //
 // Its methods Text and In return the message and the hint in the built-in languages.
@@ -44,15 +44,15 @@ const (
 	Other        = fault.Other        // a value that a filter or function cannot take, or an error of the scope
 )
 
-// Span is a stretch of a rendered text with where it comes from. The spans of a
-// text are in order, cover each of its bytes once and are not empty. Its fields:
+// Span is a stretch of a rendered text with its source. The spans of a text are in order, cover each of its bytes
+// once and are not empty. Its fields:
 //   - Start, End int: bytes of the rendered text
 //   - Kind [SpanKind]
 //   - TemplateStart, TemplateEnd int: the bytes of [Source] Text that made it
-//   - Sources [][ValueRef]: the one value of a [Reference], and what a [Computed] span was
+//   - Sources [][ValueRef]: the one value of a [Reference], or the values that a [Computed] span was
 //     computed from
-//   - Secret bool, Decided [][ValueRef]: in the trace of a [SecretScope], whether a secret has gone
-//     into it or has decided what it is, and the values that decided. Only such a span may be empty.
+//   - Secret bool, Decided [][ValueRef]: in the trace of a [SecretScope], whether the span contains a secret or
+//     depends on one, and the values it depends on. Only such a secret span may be empty.
 type Span = trace.Span
 
 // SpanKind is how a template made a span of its text.
@@ -62,7 +62,7 @@ type SpanKind = trace.SpanKind
 const (
 	Literal   = trace.Literal   // the template's own text, or a string constant in an expression
 	Reference = trace.Reference // a value of the scope, or a part of its text, as it is
-	Computed  = trace.Computed  // what filters, operators and functions made
+	Computed  = trace.Computed  // the result of filters, operators and functions
 )
 
 // ValueRef names a value below a name of the scope. Its fields:
@@ -71,9 +71,9 @@ const (
 //   - Start, End int: the bytes of its printed text that a [Reference] shows
 type ValueRef = trace.ValueRef
 
-// Member is a text, or a whole value, inside what an expression made. Its fields:
+// Member is a text, or a whole value, inside an expression's result. Its fields:
 //   - Pointer string: its place in the result
-//   - Spans [][Span]: of a text, those that cover it; of anything else one of length 0
+//   - Spans [][Span]: for a text, the spans that cover it; for anything else one of length 0
 //   - Keys [][ValueRef]: the values that keys in Pointer were computed from
 type Member = trace.Member
 
@@ -82,18 +82,19 @@ type Member = trace.Member
 // func(ctx context.Context, args []value.Value) (value.Value, error).
 type Func = pyvalue.Func
 
-// Builtin is a filter or a test of the language, for people. Its fields are Name, Params (the names
-// of its arguments), Doc (a sentence on what it returns), Example (a template that uses it) and
-// Result (what that renders to).
+// Builtin is a filter or a test of the language, for people. Its fields are Name, Params (the names of its
+// arguments), Doc (a sentence about its result), Example (a template that uses it) and Result (the output of the
+// example).
 type Builtin = builtins.Builtin
 
-// Ref is a place where a template mentions a name that it does not define itself.
+// Ref is one mention in a template of a name that the template does not define itself.
 // Parsing makes them; they do not change. Its fields:
 //   - Path []string: the name and the constant members after it
-//   - Offset int: where it begins in the source
+//   - Offset int: its offset in the source
 //   - Guarded bool: the expression has a default for it, or asks whether it is defined
 //   - Decides, Counted bool: its value gets into nothing, or only its length does
-//   - Printed []int: where its value gets into the text through names that the template sets itself
+//   - Printed []int: the offsets at which its value gets into the text through names that the template sets
+//     itself
 //   - Compared []value.Value: the constants that the whole of it is compared with by ==, != or in
 type Ref = refs.Ref
 
@@ -108,10 +109,10 @@ type Options = syntax.Options
 // an error ends the rendering.
 type Scope = eval.Scope
 
-// LenientScope is a Scope in which members of some undefined names are undefined
-// again, where Jinja2 fails. So {{ step.text | default("") }} works when the step
-// was skipped. Printing such a member is an error all the same. It lives and is used as a
-// [Scope]. Its method IsAbsent(name string) bool reports whether an undefined name is one of these.
+// LenientScope is a Scope in which members of some undefined names are undefined again, although Jinja2 fails
+// there. So {{ step.text | default("") }} works when the step was skipped. Printing such a member is still an
+// error. It lives and is used as a [Scope]. Its method IsAbsent(name string) bool reports whether an undefined
+// name is one of these.
 type LenientScope = eval.LenientScope
 
 // SeedScope is a Scope that seeds the filter random: renderings of one text with the same seed choose
@@ -123,13 +124,12 @@ type SeedScope = eval.SeedScope
 // not change, so that several renderings may share it.
 type Values = eval.Values
 
-// SecretScope is a Scope whose values may be secrets ([value.OfSecret]). What
-// [Expr.Eval] and [Template.RenderValue] make of them is a secret too: a text in the
-// bytes that are the secret's or were computed from it, a number as a whole. Some things
-// are not, for they tell next to nothing, and flows are checked with them: true and false,
-// a length, the keys of a dict, and the template's own text that a condition chose. It lives
-// and is used as a [Scope]. Its method HoldsSecrets() bool reports whether any value may be, or
-// hold, a secret.
+// SecretScope is a Scope whose values may be secrets ([value.OfSecret]). The results of [Expr.Eval] and
+// [Template.RenderValue] that are computed from secrets are secret too: a text in the bytes that are the secret's
+// or were computed from it, a number as a whole. Some results are not secret, because they reveal next to nothing
+// and flows are checked with them: true and false, a length, the keys of a dict, and the template's own text that
+// a condition chose. For example {{ key | length }} is not secret. It lives and is used as a [Scope]. Its method
+// HoldsSecrets() bool reports whether any value may be, or hold, a secret.
 type SecretScope = eval.SecretScope
 
 // SecretValues are [Values] that may hold secrets.

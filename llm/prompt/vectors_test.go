@@ -99,8 +99,8 @@ func exceptions(t *testing.T, file string) map[string]string {
 	return list
 }
 
-// TestVectors compares with what Jinja2 printed. A vector that may differ either
-// differs in the text of tojson, or is an error with a place: never another text.
+// TestVectors compares with the output that Jinja2 printed. A vector that may differ either differs in the text of
+// tojson, or is an error with a place: never another text.
 func TestVectors(t *testing.T) {
 	allowed := exceptions(t, "testdata/jinja-exceptions.txt")
 	equal, all := map[string]int{}, map[string]int{}

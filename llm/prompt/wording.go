@@ -250,7 +250,7 @@ var _ = wording.Add(wording.Catalog{
 	"unexpected {%% empty %%} in {%% if %%}: it belongs to {%% for %%}":               "{%% if %%} 中不应有 {%% empty %%}：它属于 {%% for %%}",
 	"templates reach no member by a name that is computed; write x.name or x['name']": "模板不能用计算出的名称取成员；请写 x.name 或 x['name']",
 
-	// What to write instead of what templates do not support.
+	// Replacements for things that templates do not support.
 	`escape where it is needed: {{ x | e }}`:                                   `请在需要处转义：{{ x | e }}`,
 	`a template is not inherited: write the text in place, or use {% macro %}`: `模板不能继承：请在原处写出文本，或使用 {% macro %}`,
 	`write {% set x = ... %}`:                                                  `请写 {% set x = ... %}`,

@@ -56,8 +56,9 @@ func (p *planner) keptWork() (host string, until int64) {
 	return host, p.record.State.Step(piece).StartedSeq
 }
 
-// isKeptPart reports whether an event of a step that goes on at a later piece is kept: how the step began, and the pieces that
-// had finished before. What people answered or approved for the step itself, or for a later piece, was for that use of it.
+// isKeptPart reports whether an event of a step that resumes at a later piece is kept: the step's beginning, and
+// the pieces that finished before. Answers and approvals that people gave for the step itself, or for a later
+// piece, applied to that use only and are dropped.
 func (p *planner) isKeptPart(ev *journal.Event, until int64) bool {
 	if ev.Seq >= until {
 		return false

@@ -1,6 +1,6 @@
-// Package fork makes the events of a run that begins where another run stood: the steps that keep their outputs, with
-// all that is on record of them, and before the others nothing. It is a function of the record and the request,
-// without I/O.
+// Package fork makes the events of a run that begins at a step of another run, for example to repeat the last step
+// with another input. Steps before that step keep their outputs and all that is recorded of them; the others start
+// empty. It is a function of the record and the request, without I/O.
 //
 // plan.go decides which steps run again, events.go makes the events of those that do not.
 package fork
@@ -42,7 +42,7 @@ type ParamEdit struct {
 	Value   value.Value
 }
 
-// Plan tells what a fork does, by the ids of the steps in file order.
+// Plan lists the effects of a fork, by the ids of the steps in file order.
 type Plan struct {
 	// Kept steps keep their outputs, or get the given ones. Again are the others.
 	Kept  []string `json:"kept"`
@@ -246,8 +246,8 @@ func (p *planner) unknownPiece(host, at string) error {
 	return err.WithHint("%s", value.DidYouMeanOrList(at, known))
 }
 
-// addEdited lets the steps run again that an edited flow has changed; all of them if it has changed whose memory the run
-// works in, or its language.
+// addEdited lets the steps run again that an edited flow has changed; all steps run again if the flow's user,
+// session or language has changed.
 func (p *planner) addEdited() {
 	before, after := p.record.Before, p.request.Flow
 	if after == nil {
@@ -263,7 +263,7 @@ func (p *planner) addEdited() {
 	}
 }
 
-// surroundings returns what decides about every step of a flow.
+// surroundings returns the settings of a flow that affect every step.
 func surroundings(f *flow.Flow) value.Value {
 	return value.OfMap(value.Pairs("user", f.User.Canonical(), "session", f.Session.Canonical(), "all", f.AllSessions, "language", f.Language))
 }

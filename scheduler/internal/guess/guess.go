@@ -48,8 +48,8 @@ func (p *Place) pointers(ctx context.Context, param *flow.Param, scope prompt.Sc
 	return append(found, p.pointers(ctx, param.Over, scope, at)...)
 }
 
-// traceParam returns the values of a template or expression with their sources; none for other parameters, and for one that
-// cannot be evaluated, which the step has reported.
+// traceParam returns the values of a template or expression with their sources. It returns none for other
+// parameters, or for one that cannot be evaluated (the step has reported the error).
 func traceParam(ctx context.Context, param *flow.Param, scope prompt.Scope) (members []prompt.Member) {
 	switch {
 	case param.Expr != nil:

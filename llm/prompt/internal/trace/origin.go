@@ -1,7 +1,8 @@
-// Package trace has where text comes from: the origins that values carry while a rendering is
-// traced, the spans of a text that are made of them, and which bytes of it are secret. Values carry
-// its origins (package pyvalue), the evaluator makes spans of them (package eval), and package prompt
-// shows the spans. It knows neither templates nor how values are computed.
+// Package trace records where text comes from: the origins that values carry while a rendering is traced, the
+// spans of a text that are made from origins, and which bytes are secret. For example {{ name }}! has a span for
+// the value of name and a literal span for the "!". Values carry origins (package pyvalue), the evaluator turns
+// them into spans (package eval), and package prompt shows the spans. It knows neither templates nor how values
+// are computed.
 package trace
 
 import (
@@ -12,23 +13,22 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Origin is where a value comes from. Values have origins only while a rendering is
-// traced, and inside of an expression nil is one that is not known yet. Origins are
-// immutable.
+// Origin is the source of a value. Values have origins only while a rendering is traced; inside an expression, nil
+// is an origin that is not known yet. Origins are immutable.
 type Origin struct {
 	kind SpanKind // "" for a text that was joined from parts
-	// Of a reference: the value that it is a member of, or nil for a name of the
-	// scope, its key there, and where in its text a part of it begins.
+	// Of a reference: the value that it is a member of, or nil for a name of the scope; its key there; and the
+	// offset at which a part of it begins in its text.
 	parent *Origin
 	key    string
 	offset int
 	value  value.Value // of a name of the scope
-	// Of a literal: its bytes in the template; exact where they are the text itself.
+	// Of a literal: its bytes in the template; exact if they are the text itself.
 	start, stop int
 	exact       bool
 
 	from     []*Origin // references that a value was computed from
-	decided  []*Origin // what is made of secrets and has decided that it is this value
+	decided  []*Origin // values made of secrets that decided on this value
 	harmless bool      // a length, a truth value or a key: see SecretScope of package prompt
 	parts    []Part    // of a joined text
 }
@@ -60,7 +60,7 @@ func HarmlessOrigin(from []*Origin, isHarmless bool) *Origin {
 // IsReference reports whether the value is one of the scope, or a member of one.
 func (o *Origin) IsReference() bool { return o != nil && o.kind == Reference }
 
-// LiteralOrigin returns the origin of the template's bytes; exact where they are the text itself.
+// LiteralOrigin returns the origin of the template's bytes; exact if they are the text itself.
 func LiteralOrigin(start, stop int, exact bool) *Origin {
 	return &Origin{kind: Literal, start: start, stop: stop, exact: exact}
 }
@@ -164,8 +164,8 @@ func PartsOf(o *Origin, length int) []Part {
 	return []Part{{Length: length, From: o}}
 }
 
-// AppendParts adds the parts of a text of that length to others; what continues the
-// part before becomes one with it.
+// AppendParts adds the parts of a text of that length to others; a part that continues the one before is joined
+// with it.
 func AppendParts(parts []Part, o *Origin, length int) []Part {
 	for _, p := range PartsOf(o, length) {
 		if last := len(parts) - 1; last >= 0 && parts[last].continuesIn(p) {
@@ -195,7 +195,7 @@ func (o *Origin) IsUnknown() bool {
 	return o == nil || slices.ContainsFunc(o.parts, func(p Part) bool { return p.From == nil })
 }
 
-// Completed returns the origin with computed in place of what is unknown.
+// Completed returns the origin with computed in place of its unknown parts.
 func (o *Origin) Completed(computed *Origin) *Origin {
 	if o == nil {
 		return computed

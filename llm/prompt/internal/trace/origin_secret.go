@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// UsesSecret reports whether a value of this origin may be another one where secrets are known.
+// UsesSecret reports whether a value of this origin may be a different one when secrets are known.
 func (o *Origin) UsesSecret() bool {
 	switch {
 	case o == nil:
@@ -43,7 +43,8 @@ func (o *Origin) DecidedBy(by []*Origin) *Origin {
 	return &c
 }
 
-// DecidersOf returns what has decided that there is a value of this origin.
+// DecidersOf returns the origins that decided that there is a value of this origin, for example those in the
+// condition of an if.
 func DecidersOf(o *Origin) []*Origin {
 	if o == nil {
 		return nil
@@ -120,8 +121,8 @@ func (o *Origin) IsSecret() bool {
 	return slices.ContainsFunc(o.parts, func(p Part) bool { return p.From.IsSecret() })
 }
 
-// valueOf returns the value of a reference; ok is false where it is only a value that has
-// the reference's in it, such as the text of a character.
+// valueOf returns the value of a reference; ok is false if the reference's value is only part of it, for example
+// for the text of a character.
 func (o *Origin) valueOf() (v value.Value, ok bool) {
 	if o.parent == nil {
 		return o.value, true

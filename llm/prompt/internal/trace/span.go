@@ -26,8 +26,8 @@ const (
 	Computed  = span.Computed
 )
 
-// SpansOf turns parts into spans; start and stop count where a part has no place in
-// the template. masked tells that secrets are masks.
+// SpansOf turns parts into spans; start and stop are the place in the template for parts that have none. masked
+// reports that secrets are masks.
 func SpansOf(parts []Part, start, stop int, masked bool) []Span {
 	list := make([]Span, 0, len(parts))
 	end, references := 0, 0
@@ -70,8 +70,8 @@ func SpansOf(parts []Part, start, stop int, masked bool) []Span {
 	return list
 }
 
-// splitAt returns the spans of a stretch of a value with those of the masks in it apart: the text
-// around them is as it is on record. The ranges count from the beginning of the stretch.
+// splitAt returns the spans of a stretch of a value, with the masks in it as spans of their own: the text around
+// them is recorded as it is. The ranges count from the beginning of the stretch.
 func splitAt(s Span, masks []value.ByteRange) (split []Span) {
 	add := func(from, to int, isSecret bool) {
 		if from < to {
