@@ -15,17 +15,17 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Output is what a tool puts out.
+// Output is a tool's output.
 type Output struct {
 	// Text is the texts of the answer, a line break between them.
 	Text string `json:"text"`
-	// Data is the structured content; null where there is none.
+	// Data is the structured content; null if the tool returns none.
 	Data value.Value `json:"data,omitzero"`
 	// Content are the parts that are not text, as the server has sent them.
 	Content []value.Value `json:"content,omitempty"`
 }
 
-// round is one answer of a tool: its output, or what it asks people first.
+// round is one answer of a tool: its output, or questions to people that come first.
 type round struct {
 	Output
 	Asks *questions `json:"asks,omitempty"`
@@ -68,12 +68,14 @@ const (
 	// defaultDraft is the $schema of a tool's schemas that name none, since the protocol's
 	// version 2025-11-25.
 	defaultDraft = "https://json-schema.org/draft/2020-12/schema"
-	// olderDraft is that of what does not fit defaultDraft, such as the items: [...] of older servers.
+	// olderDraft is tried for schemas that do not fit defaultDraft, for example with the items: [...] of older
+	// servers.
 	olderDraft = "http://json-schema.org/draft-07/schema#"
 )
 
-// parseOfServer compiles the schema that describe makes of one of a server's, in the draft that
-// this names, or else in that of the protocol, or an older one. describe gets the members of the server's schema without $schema.
+// parseOfServer compiles the schema that describe makes of a server's schema. It tries the draft that the server's
+// schema names, then the protocol's default, then an older one. describe gets the members of the server's schema
+// without $schema.
 func parseOfServer(doc value.Value, describe func(members *value.Map) *value.Map) (*schema.Schema, error) {
 	members := doc.Map().Clone()
 	members.Delete("$schema")
@@ -94,8 +96,8 @@ func parseOfServer(doc value.Value, describe func(members *value.Map) *value.Map
 	return nil, lastErr
 }
 
-// objectSchema returns the schema of what a tool takes; that of any object where the server's
-// is none that is understood.
+// objectSchema returns the schema of a tool's arguments. If the server's schema cannot be used, any object is
+// allowed.
 func objectSchema(doc value.Value) *schema.Schema {
 	if doc.Kind() == value.Object {
 		parsed, err := parseOfServer(doc, func(members *value.Map) *value.Map {
@@ -110,8 +112,8 @@ func objectSchema(doc value.Value) *schema.Schema {
 	return open
 }
 
-// outputSchema returns the schema of the output of a tool whose structured content has a
-// schema; null for none.
+// outputSchema returns the schema of the output of a tool; data is the schema of its structured content, null for
+// none.
 func outputSchema(data value.Value) *schema.Schema {
 	describe := func(members *value.Map) *value.Map {
 		return value.Pairs("type", "object", "required", []string{"text"}, "additionalProperties", false, "properties", value.OfMap(value.Pairs(
@@ -138,8 +140,8 @@ func (c *call) Init(context.Context, *calls.Vars) (value.Value, error) { return 
 // maxRounds bounds how often a tool asks people before it answers.
 const maxRounds = 16
 
-// Exec uses the tool, once: a step that is tried again after it has answered, or a run that
-// is resumed, takes the answer from the record. What the tool asks people, the step waits for.
+// Exec uses the tool once: a step that is tried again after the tool has answered, or a run that is resumed, reads
+// the answer from the record. If the tool asks people, the step waits for their answers.
 func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
 		out, err := c.useInRounds(ctx, env, input)
@@ -175,7 +177,7 @@ func (c *call) useInRounds(ctx context.Context, env *calls.Env, input value.Valu
 	return Output{}, c.server.errorf(calls.Plugin, "the tool %s asks without an end", c.tool.Name)
 }
 
-// useTool uses the tool, with the responses to what it asked the last time.
+// useTool uses the tool, with the responses to the questions it asked last time.
 func (c *call) useTool(ctx context.Context, input value.Value, given responses) (round, error) {
 	within, cancel := context.WithTimeout(ctx, c.server.Timeout)
 	defer cancel()
@@ -207,7 +209,7 @@ func (c *call) useTool(ctx context.Context, input value.Value, given responses) 
 	return round{Output: out}, err
 }
 
-// outerError returns the error of the step where that has ended, else err.
+// outerError returns the step's error if the step has ended, else err.
 func outerError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -234,7 +236,7 @@ func (c *call) askedError(question string) error {
 		WithHint("give it what it asks for in the parameters of the step")
 }
 
-// readOutput returns the output of an answer. One that tells of an error is the step's.
+// readOutput returns the output of an answer. If the answer reports an error, the step fails with it.
 func (c *call) readOutput(ctx context.Context, r *sdk.CallToolResult) (Output, error) {
 	hidden := c.host.options.secretsOf(ctx)
 	var out Output

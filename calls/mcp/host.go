@@ -14,7 +14,7 @@ import (
 type Host struct {
 	options Options
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	lock     *Lock
 	sessions map[string]*session // by the name of the server
 	isClosed bool
@@ -61,7 +61,7 @@ func (h *Host) Close() error {
 
 var errClosed = wording.Errorf("the program ends")
 
-// acquireSession returns the session with a server, begun where there is none that works.
+// acquireSession returns the working session with a server, or begins one.
 func (h *Host) acquireSession(ctx context.Context, s *Server) (*session, error) {
 	h.mu.Lock()
 	live := h.sessions[s.Name]

@@ -15,9 +15,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// knownBlocks is a transport that tells of the blocks of an answer which the library does not know: it would refuse
-// the whole answer for one of them. It is for commands; the library wants its own transport for servers with a URL, whose
-// answers [readKnownBlocks] changes.
+// knownBlocks is a transport that replaces blocks of types that the library does not know with a text: the
+// library would refuse the whole answer for one of them. It is for commands; for servers with a URL the library
+// wants its own transport, and [readKnownBlocks] changes their answers.
 type knownBlocks struct{ sdk.Transport }
 
 // Connect connects.
@@ -58,10 +58,10 @@ type knownBlocksBody struct {
 	closer   io.Closer
 	isStream bool
 	out      bytes.Buffer
-	err      error // after what is left in out
+	err      error // returned once out is empty
 }
 
-// Read reads what was changed.
+// Read reads the changed messages.
 func (b *knownBlocksBody) Read(p []byte) (int, error) {
 	for b.out.Len() == 0 {
 		if b.err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Lock is what servers offered when they were trusted: the content of mcp.lock.json.
+// Lock is the content of mcp.lock.json: the tools that servers offered when they were trusted.
 type Lock struct {
 	Version int            `json:"version"`
 	Servers []LockedServer `json:"servers"`
@@ -32,19 +32,19 @@ type LockedServer struct {
 	Tools  []Tool `json:"tools"`
 }
 
-// Tool is what a server tells of a tool.
+// Tool is a server's description of a tool.
 type Tool struct {
 	Name        string      `json:"name"`
 	Description string      `json:"description,omitempty"`
 	Input       value.Value `json:"input_schema"`
 	Output      value.Value `json:"output_schema,omitzero"`
-	// SHA256 is the hash of all that the server tells of the tool, in hex.
+	// SHA256 is the hash of the server's whole description of the tool, in hex.
 	SHA256 string `json:"sha256"`
 }
 
 const (
 	lockVersion = 1
-	// maxLock and maxTools bound what a lock file has.
+	// maxLock and maxTools bound the size of a lock file and the tools of a server.
 	maxLock  = 16 << 20
 	maxTools = 500
 	// maxDescription bounds the description of a tool, in characters. It is cut as it is: a person has read it before
@@ -52,7 +52,7 @@ const (
 	maxDescription = 4000
 )
 
-// toolName is what tools may be called.
+// toolName matches the names that tools may have.
 var toolName = value.CompileLater(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // newTool returns a tool as a server describes it. The error is why it cannot be used.
@@ -76,7 +76,7 @@ func newTool(t *sdk.Tool) (Tool, error) {
 	return tool, nil
 }
 
-// asWritten returns what the library has read as JSON, whose whole numbers are such again.
+// asWritten returns a value that the library has read as JSON again, with whole numbers as whole numbers.
 func asWritten(x any) (value.Value, error) {
 	text, err := json.Marshal(x)
 	if err != nil {
@@ -104,7 +104,7 @@ func plainJSON(v value.Value) (x any) {
 	return x
 }
 
-// changesIn returns what is not as in the tool that was trusted; nothing where all is.
+// changesIn names the parts that differ from the trusted tool; nothing if none does.
 func (t *Tool) changesIn(now *Tool) wording.Text {
 	var changed []wording.Text
 	if t.Description != now.Description {

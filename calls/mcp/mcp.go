@@ -1,10 +1,10 @@
 // Package mcp makes calls of the tools of Model Context Protocol servers: mcp.SERVER.TOOL.
 //
-// A server is foreign: what it offers is shown to a person once, who trusts it, and then is
-// in a lock file ([Lock]). Flows are checked against that file, nothing is started for it; a
-// tool that is not as it was when it was trusted is refused. A server starts, or is connected
-// to, when a step first uses it ([Host]); its answers are bounded in time and size, and a
-// server that breaks off, hangs or lies ends in an error that names it.
+// A server is foreign: a person looks at its tools once and trusts it, and its tools are written to a lock file
+// ([Lock]). Flows are checked against that file without starting a server. A tool that has changed since then is
+// refused, for example one with a new description. A server starts, or is connected to, when a step first uses it
+// ([Host]); its answers are bounded in time and size, and a server that breaks off, hangs or lies ends in an error
+// that names it.
 package mcp
 
 import (
@@ -36,13 +36,13 @@ type Server struct {
 	Headers map[string]string
 	// Env are the environment variables that the command gets; it gets no others.
 	Env []string
-	// Tools are those that may be used; none means all.
+	// Tools are the names of the tools that may be used; none means all.
 	Tools []string
-	// Timeout bounds each use of a tool, with the start of the server where it is needed.
+	// Timeout bounds each use of a tool, including the start of the server if it is needed.
 	Timeout time.Duration
 }
 
-// serverName is what servers are called: a part of the names of calls.
+// serverName matches the names that servers may have; they are parts of the names of calls.
 var serverName = value.CompileLater(`^[a-z][a-z0-9-]{0,39}$`)
 
 // Check returns why the settings of a server make no sense; at is the member.
@@ -66,7 +66,7 @@ func (s *Server) Check() (at string, err error) {
 	return "", nil
 }
 
-// trustedSource names where a server comes from: what is trusted is that of one source.
+// trustedSource names the source of a server, for example its URL; a server with another source is not trusted.
 func (s *Server) trustedSource() string {
 	if s.URL != "" {
 		return s.URL
@@ -87,23 +87,24 @@ func (s *Server) errorf(kind calls.Kind, format string, args ...any) *calls.Erro
 	return calls.Errorf(kind, "the MCP server %s: %w", s.Name, wording.Errorf(format, args...))
 }
 
-// Options are what a [Host] is made of.
+// Options configure a [Host].
 type Options struct {
 	Servers  []Server
 	LockFile string
-	// Dir is where commands start.
+	// Dir is the directory in which commands start.
 	Dir string
 	// HTTP reaches servers with a URL: it refuses hosts that are not allowed.
 	HTTP *http.Client
 	// LookupEnv returns environment variables, as [os.LookupEnv] does.
 	LookupEnv func(name string) (text string, ok bool)
-	// Version is that of the program, which servers are told.
+	// Version is the program's version, which is sent to servers.
 	Version string
-	// Hidden are the secrets that no message shows where no run knows its own; nil for none.
+	// Hidden are the secrets that are masked in messages outside a run, which has its own; nil for none.
 	Hidden *secret.Set
 }
 
-// secretsOf returns those that text from a server may repeat: of the run that ctx belongs to, else of the program.
+// secretsOf returns the secrets that may occur in text from a server: the ones of the run that ctx belongs to,
+// else the program's.
 func (o *Options) secretsOf(ctx context.Context) *secret.Set {
 	if set := secret.FromContext(ctx); set != nil {
 		return set

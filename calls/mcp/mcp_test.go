@@ -28,7 +28,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// modeVariable tells the test program to be a server instead, and how it behaves.
+// modeVariable makes the test program a server and says how it behaves.
 const modeVariable = "MCP_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -92,7 +92,7 @@ func servePages(isNew bool, about string) {
 	}
 }
 
-// Cursors that do not move, and pages without end, are told and not waited for.
+// Cursors that do not move, and pages without end, are reported and not waited for.
 func TestPagesWithoutEnd(t *testing.T) {
 	p := newProject(t, "cursor")
 	review, err := p.Review(t.Context(), "tools")
@@ -116,7 +116,7 @@ type addOutput struct {
 	Sum int `json:"sum"`
 }
 
-// askTwice asks for a branch, then whether to go on, and tells what it got.
+// askTwice asks for a branch, then whether to go on, and answers with the replies.
 func askTwice(in *sdk.CallToolParamsRaw, form *sdk.ElicitParams) (*sdk.CallToolResult, error) {
 	switch in.RequestState {
 	case "":
@@ -337,7 +337,7 @@ func refused(t *testing.T, what string, err error, kind calls.Kind, words ...str
 	}
 }
 
-// TestTools uses the tools of a server, whose results and errors are those of steps.
+// TestTools uses the tools of a server: their results and errors become the step's.
 func TestTools(t *testing.T) {
 	t.Parallel() // it mostly waits
 	p := newProject(t, "good")
@@ -493,7 +493,7 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// What a server says is cut after the secrets of the run are masked.
+// The text of a server is cut after the secrets of the run are masked.
 func TestSecretsAroundCuts(t *testing.T) {
 	const key = "sk-Qw7z9-Plmokn-4711"
 	p := newProject(t, "good")
@@ -512,7 +512,7 @@ func TestSecretsAroundCuts(t *testing.T) {
 	}
 }
 
-// TestMissingCommand tells what to do about a command that does not start.
+// TestMissingCommand checks the hint about a command that does not start.
 func TestMissingCommand(t *testing.T) {
 	p := newProject(t, "good")
 	p.server.Command = "./no-such-program"
@@ -653,8 +653,8 @@ func (p *person) Ask(_ context.Context, why string, wanted value.Value) (value.V
 	return value.ParseJSON([]byte(p.answers[len(p.asked)-1]))
 }
 
-// TestQuestions: what a tool asks is asked people, and the tool gets their answers with its
-// state. What it has asked is on record: a run that is resumed does not use it again.
+// TestQuestions: people are asked a tool's questions, and the tool gets their answers with its state. The
+// questions are on record: a run that is resumed does not use the tool again.
 func TestQuestions(t *testing.T) {
 	tools := newServer("good")
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, &sdk.StreamableHTTPOptions{Stateless: true})
@@ -699,7 +699,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestRecorded: a run that is resumed takes the answer from its record, and asks no server.
+// TestRecorded: a run that is resumed reads the answer from its record, and asks no server.
 func TestRecorded(t *testing.T) {
 	p := newProject(t, "good")
 	p.trust()

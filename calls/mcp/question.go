@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/secret"
 )
 
-// Bounds of what a tool asks people.
+// Bounds of the questions of a tool to people.
 const (
 	maxQuestion    = 500 // characters of a question
 	maxQuestions   = 16
@@ -24,7 +24,7 @@ const (
 // confirmField is the field of a question that asks for nothing but consent.
 const confirmField = "confirm"
 
-// questions is what a tool asks people, kept with the run until they have answered.
+// questions are a tool's questions to people, kept with the run until they have answered.
 type questions struct {
 	// Forms are the requests by the ids that the server gave them.
 	Forms map[string]form `json:"forms"`
@@ -36,17 +36,17 @@ type questions struct {
 type form struct {
 	Message string      `json:"message"`
 	Schema  value.Value `json:"schema"`
-	// OnlyConfirms is true where the server wants consent and no values.
+	// OnlyConfirms is true if the server wants consent and no values.
 	OnlyConfirms bool `json:"only_confirms,omitempty"`
 }
 
-// responses are what a tool gets when it is used again.
+// responses are passed to a tool when it is used again.
 type responses struct {
 	byID  sdk.InputResponseMap
 	state string
 }
 
-// readQuestions reads what a tool asks, as far as people can answer it in a form.
+// readQuestions reads a tool's questions, as far as people can answer them in a form.
 func readQuestions(hidden *secret.Set, s *Server, t *Tool, r *sdk.CallToolResult) (*questions, error) {
 	all := &questions{Forms: map[string]form{}, State: r.RequestState}
 	if len(r.InputRequests) == 0 {
@@ -69,8 +69,8 @@ func readQuestions(hidden *secret.Set, s *Server, t *Tool, r *sdk.CallToolResult
 	return all, nil
 }
 
-// readForm returns a question whose schema has required fields: what a server leaves to the
-// person is asked too, and where it asks for no field, whether to go on.
+// readForm returns a question whose schema has required fields: if the server requires none of its fields, all are
+// required; if it asks for no field, the question is whether to go on.
 func readForm(hidden *secret.Set, s *Server, t *Tool, asked *sdk.ElicitParams) (form, error) {
 	f := form{Message: hidden.Message(asked.Message, maxQuestion)}
 	doc, err := value.Of(asked.RequestedSchema)
@@ -104,7 +104,7 @@ func readForm(hidden *secret.Set, s *Server, t *Tool, asked *sdk.ElicitParams) (
 // ids returns the ids of the questions, in order.
 func (q *questions) ids() []string { return slices.Sorted(maps.Keys(q.Forms)) }
 
-// message returns what is asked as one line.
+// message returns the questions as one line.
 func (q *questions) message() string {
 	var texts []string
 	for _, id := range q.ids() {
@@ -113,8 +113,7 @@ func (q *questions) message() string {
 	return value.Truncate(strings.Join(texts, "; "), maxQuestion)
 }
 
-// schema returns that of all answers: the fields of the one question, or each question's
-// below its id.
+// schema returns the schema of all answers: the fields of the one question, or each question's below its id.
 func (q *questions) schema() value.Value {
 	ids := q.ids()
 	if len(ids) == 1 {
@@ -141,7 +140,7 @@ func (q *questions) responses(answers value.Value) responses {
 	return given
 }
 
-// response returns what a person answered.
+// response returns a person's answer.
 func (f form) response(answer value.Value) *sdk.ElicitResult {
 	if f.OnlyConfirms {
 		if agreed, _ := answer.Get(confirmField); !value.Equal(agreed, value.OfBool(true)) {

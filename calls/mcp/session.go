@@ -30,12 +30,12 @@ const (
 	maxBody    = 32 << 20
 	// endGrace is how long a command may take to end by itself.
 	endGrace = 2 * time.Second
-	// maxStderr bounds what is kept of what a command writes beside the protocol.
+	// maxStderr bounds how much is kept of a command's standard error.
 	maxStderr = 2000
 )
 
-// session is a connection to a server, with the tools that it has told. [Options.connectServer] makes
-// one; it is safe for concurrent use.
+// session is a connection to a server, with the tools it has listed. [Options.connectServer] makes one; it is safe
+// for concurrent use.
 type session struct {
 	options *Options
 	server  *Server
@@ -44,11 +44,11 @@ type session struct {
 	about   string
 	tools   map[string]*Tool
 	leftOut []wording.Text
-	// isStale is set when the server has told that its tools changed.
+	// isStale is set when the server has announced that its tools changed.
 	isStale, isOver atomic.Bool
 
-	mu    sync.Mutex // guards what follows
-	asked string     // what the server has asked the user, in a version in which nothing can wait
+	mu    sync.Mutex // guards the fields below
+	asked string     // the server's question to the user, in a version of the protocol in which it cannot wait
 }
 
 // connectServer starts a server, or connects to it, and lists its tools.
@@ -135,8 +135,8 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// textReader is a stream of text, which must be UTF-8: the library would replace what is not, and the
-// model read words that the server never sent. Servers on Chinese Windows, for example, print GBK.
+// textReader is a stream of text, which must be UTF-8: the library would replace invalid bytes, and the model read
+// words that the server never sent. Servers on Chinese Windows, for example, print GBK.
 type textReader struct {
 	io.ReadCloser
 	// rest is the beginning of a character that the last piece ended in.
@@ -168,7 +168,7 @@ type boundedBody struct {
 
 var errTooLong = wording.Errorf("its answer is longer than %d MiB", maxBody>>20)
 
-// Read reads what is within the size.
+// Read reads up to the limit.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.left -= n
@@ -225,7 +225,7 @@ func (s *session) listPages(ctx context.Context) (tools []*sdk.Tool, notes []wor
 	}
 }
 
-// findTool returns a tool as the server tells of it now; nil where it has none of that name.
+// findTool returns a tool as the server describes it now; nil if the server has no tool with that name.
 func (s *session) findTool(ctx context.Context, name string) (*Tool, error) {
 	if s.isStale.Load() {
 		if err := s.listTools(ctx); err != nil {
@@ -246,7 +246,7 @@ func (s *session) refuseQuestion(_ context.Context, r *sdk.ElicitRequest) (*sdk.
 	return &sdk.ElicitResult{Action: "cancel"}, nil
 }
 
-// takeAsked returns what the server has asked the user, once; "" for nothing.
+// takeAsked returns the server's question to the user once; "" if there was none.
 func (s *session) takeAsked() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,14 +283,13 @@ func (s *session) explainError(ctx context.Context, err error) error {
 	return s.server.errorf(calls.Plugin, "%s", text)
 }
 
-// isAnswer reports whether an error is what the server has answered.
+// isAnswer reports whether an error is an answer of the server.
 func isAnswer(err error) bool {
 	var answer *jsonrpc.Error
 	return errors.As(err, &answer)
 }
 
-// checkAlive looks whether a server that was too slow still answers at all; where it does not,
-// the next step begins with a new connection.
+// checkAlive pings a server that was too slow. If it does not answer, the next step begins with a new connection.
 func (s *session) checkAlive() {
 	ctx, cancel := context.WithTimeout(context.Background(), endGrace)
 	defer cancel()
@@ -306,7 +305,7 @@ func (s *session) checkAlive() {
 func (s *session) close() {
 	s.isOver.Store(true)
 	if s.process != nil {
-		_ = s.process.in.Close() // the end of its input tells it to end
+		_ = s.process.in.Close() // a command ends when its input ends
 	}
 	if s.client != nil {
 		done := make(chan struct{})
@@ -331,7 +330,7 @@ type process struct {
 	out    io.ReadCloser
 	exited chan struct{}
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	stderr []byte     // the end of it
 	isCut  bool       // its beginning is lost
 }
@@ -358,8 +357,8 @@ func (o *Options) startProcess(s *Server) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The program reads from a pipe of its own: that of the library is closed when the
-	// process ends, be it read or not.
+	// The program reads from a pipe of its own: the library closes its pipe when the process ends, whether or not
+	// all was read.
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -372,13 +371,13 @@ func (o *Options) startProcess(s *Server) (*process, error) {
 		return nil, s.errorf(calls.Plugin, "starting %s: %w", s.Command, err).WithHint("command and args of the server are in scheduler.yaml; it gets only the environment that env names")
 	}
 	go func() {
-		_ = cmd.Wait() // how it ended is told by its last words
+		_ = cmd.Wait() // its last words say how it ended
 		close(p.exited)
 	}()
 	return p, nil
 }
 
-// Write keeps the end of what the command writes to its standard error.
+// Write keeps the end of the command's standard error.
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -398,7 +397,7 @@ func (p *process) lastWords(hidden *secret.Set) string {
 	return hidden.Line(lines[len(lines)-1], 300)
 }
 
-// waitBriefly waits a moment for the end of the command, whose words come with it.
+// waitBriefly waits a moment for the command to end, so that its last words are there.
 func (p *process) waitBriefly() {
 	select {
 	case <-p.exited:

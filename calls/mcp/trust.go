@@ -33,7 +33,7 @@ func (h *Host) Register(r *calls.Registry) error {
 	return nil
 }
 
-// Check returns why a call of a tool cannot be used; nil where it can, and for other calls.
+// Check returns why a call of a tool cannot be used; nil if it can, and for other calls.
 func (h *Host) Check(name string) error {
 	rest, isOurs := strings.CutPrefix(name, Prefix)
 	if !isOurs {
@@ -65,23 +65,22 @@ func (h *Host) Check(name string) error {
 	return nil
 }
 
-// Review is what a server offers now, for a person to look at. All texts of it are the
-// server's.
+// Review lists the tools that a server offers now, for a person to look at. All its texts come from the server.
 type Review struct {
 	Server *Server
-	// About is what the server calls itself.
+	// About is the name by which the server introduces itself.
 	About string
 	Tools []Tool
 	// LeftOut are tools that cannot be used, and why.
 	LeftOut []wording.Text
-	// Added, Removed and Changed are the differences to what is trusted; nil where nothing is.
+	// Added, Removed and Changed are the differences from the trusted tools; nil if nothing is trusted.
 	Added, Removed []string
 	Changed        []wording.Text
-	// WasTrusted is true where the server is in the lock file.
+	// WasTrusted is true if the server is in the lock file.
 	WasTrusted bool
 }
 
-// Review starts a server, or connects to it, and returns what it offers.
+// Review starts a server, or connects to it, and returns its tools.
 func (h *Host) Review(ctx context.Context, name string) (*Review, error) {
 	s, err := h.findServer(name)
 	if err != nil {
@@ -113,7 +112,7 @@ func (h *Host) Review(ctx context.Context, name string) (*Review, error) {
 	return review, nil
 }
 
-// compareWith finds what is not as it was trusted.
+// compareWith finds the differences from the trusted tools.
 func (r *Review) compareWith(locked *LockedServer) {
 	if locked == nil {
 		return
@@ -134,14 +133,13 @@ func (r *Review) compareWith(locked *LockedServer) {
 	}
 }
 
-// Trust writes what a person has looked at to the lock file.
+// Trust writes the tools that a person has looked at to the lock file.
 func (h *Host) Trust(r *Review) (*LockedServer, error) {
 	entry := LockedServer{Name: r.Server.Name, Source: r.Server.trustedSource(), Tools: r.Tools}
 	return &entry, h.rewriteLock(entry, true)
 }
 
-// Untrust takes a server out of the lock file. The error of one that is not in it is of kind
-// NotFound.
+// Untrust removes a server from the lock file. If the server is not in it, the error is of kind NotFound.
 func (h *Host) Untrust(name string) error {
 	h.mu.Lock()
 	locked := h.lock.findServer(name)
