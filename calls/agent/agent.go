@@ -2,9 +2,9 @@
 // answer. Tools are flows, calls, HTTP requests, tools of MCP servers, and the files and
 // skills of a workspace, which are read when the model asks for them.
 //
-// What goes wrong in a tool is told to the model, which may try something else; the
-// call itself fails only where its own parameters, the provider or the run do. What
-// the parameters of a tool fix, the model can neither see nor change.
+// If a tool fails, the model gets the error and may try something else, for example another path; the call itself
+// fails only if its own parameters, the provider or the run fail. The model can neither see nor change parameters
+// that the step fixes for a tool.
 //
 // Every answer of the model is a piece STEP/round-N of the step's events, every use of
 // a tool a piece STEP/TOOL-N, and they are on record ([calls.Once]). A step that is
@@ -94,7 +94,7 @@ func checkParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	return append(env.CheckExclusive(params, "messages", "system", "prompt"), env.CheckDuration(params, "timeout", "90s or 5m")...)
 }
 
-// Validate checks what the parameters' schema cannot say.
+// Validate checks rules that the parameters' schema cannot express.
 func (p Params) Validate() error {
 	if err := ask.CheckExtra(p.Extra); err != nil {
 		return err

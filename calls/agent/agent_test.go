@@ -65,7 +65,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// What goes wrong in a tool is told to the model.
+// The model gets the errors of tools.
 func TestToolErrors(t *testing.T) {
 	w := &world{t: t, fail: map[string]error{"text": calls.Errorf(calls.Provider, "it is closed").WithHint("come back")}}
 	p := scripted.New(uses("", "wether", "{}", "zzz", "{}", "weather", "{", "weather", `{"city": 5}`, "weather", `[]`, "weather", `{"city": "x", "unit": "K"}`, "text", ""), says("sorry"))
@@ -93,7 +93,7 @@ func TestToolErrors(t *testing.T) {
 	}
 }
 
-// A hint that is in the message already is told once.
+// A hint that is in the message already is not repeated.
 func TestHintOnce(t *testing.T) {
 	own := calls.Errorf(calls.Invalid, "it is closed").WithHint("come back")
 	w := &world{t: t, fail: map[string]error{"a.yaml": fmt.Errorf("step x: %w (come back)", own)}}

@@ -5,7 +5,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// overlayFixed lays what is fixed over the arguments: it wins wherever both say something.
+// overlayFixed lays the fixed members over the arguments: they win if both have a member.
 func overlayFixed(arguments value.Value, fixed *value.Map) value.Value {
 	if arguments.Kind() != value.Object {
 		arguments = value.OfMap(nil)
@@ -59,7 +59,7 @@ func withoutFixed(doc value.Value, fixed *value.Map) value.Value {
 		m.Set("required", value.OfList(needed...))
 	}
 	if kept.Len() < properties.Map().Len() {
-		// What was taken out must not come back by its name.
+		// The model must not give a removed member by its name.
 		return closeObject(value.OfMap(m))
 	}
 	return value.OfMap(m)
@@ -86,8 +86,8 @@ func withoutParams(params *schema.Schema, names []string) (*schema.Schema, error
 	return schema.Parse(value.OfMap(doc))
 }
 
-// withoutMember returns a value without the member of an object at a path of escaped names. In a list there is none to
-// leave out.
+// withoutMember returns a value without the member of an object at a path of escaped names. It leaves lists as
+// they are.
 func withoutMember(v value.Value, path []string) value.Value {
 	if v.Kind() != value.Object || len(path) == 0 {
 		return v

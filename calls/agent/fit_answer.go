@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// compileSchema returns the compiled response_schema; nil where there is none.
+// compileSchema returns the compiled response_schema; nil if the step has none.
 func (p Params) compileSchema() (*schema.Schema, error) {
 	if p.ResponseSchema == nil {
 		return nil, nil
@@ -22,8 +22,8 @@ func (p Params) compileSchema() (*schema.Schema, error) {
 	return s, nil
 }
 
-// fitAnswer makes the JSON of the output, where the step wants one: of the last answer, or of one that the model is
-// asked for with the schema and without tools.
+// fitAnswer makes the JSON of the output if the step wants one: from the last answer, or from one that the model
+// is asked for with the schema and without tools.
 func (l *loop) fitAnswer(ctx context.Context) error {
 	s, err := l.params.compileSchema()
 	if err != nil || s == nil {

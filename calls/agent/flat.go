@@ -59,7 +59,7 @@ func newFlatArguments(whole value.Value, fixed *value.Map) *flatArguments {
 	return f
 }
 
-// addGroup adds the arguments of one group: its members where it has named ones, else the group as a whole.
+// addGroup adds the arguments of one group: its members if it has named ones, else the group as a whole.
 func (f *flatArguments) addGroup(whole value.Value, group string, s value.Value, fixed *value.Map, isRequired bool) {
 	given, isFixed := fixed.Get(group)
 	_, isNamed := s.Get("properties")
@@ -109,8 +109,8 @@ func (f *flatArguments) addPlaceholders(fixed *value.Map) {
 	}
 }
 
-// fixedHeaders returns the headers that the model does not give, spelt as the schema has them: those of with, in any
-// case of their letters, and the header of the idempotency key.
+// fixedHeaders returns the headers that the model does not give, spelt as in the schema: the headers of with,
+// which may use any case, and the header of the idempotency key.
 func fixedHeaders(s value.Value, fixed *value.Map) *value.Map {
 	headers, _ := fixed.Get("headers")
 	names := headers.Map().Keys()
@@ -208,7 +208,7 @@ func hasOnlyMembers(s value.Value) bool {
 	return isObject && hasOnly(s, slices.Concat(annotations, []string{"type", "properties", "required", "additionalProperties"}))
 }
 
-// hasOnly reports whether a schema has no other keywords than these and those of vendors, such as x-order.
+// hasOnly reports whether a schema has no keywords but these and vendors' own, such as x-order.
 func hasOnly(s value.Value, keywords []string) bool {
 	return !slices.ContainsFunc(s.Map().Keys(), func(key string) bool {
 		return !slices.Contains(keywords, key) && !strings.HasPrefix(key, "x-")
@@ -345,8 +345,9 @@ func (t toolPlan) takeFlat(whole value.Value, made *tool) (err error) {
 	return err
 }
 
-// writesGroups reports whether the tool spells its arguments out as the call http takes them: path, query, headers, body.
-// A body that is no object may also be a member of that name, as in an API of issues with a title and a body.
+// writesGroups reports whether the tool spells its arguments out as the call http takes them: path, query,
+// headers, body. A body that is not an object may also be a member with that name, as in an API of issues with a
+// title and a body.
 func (t toolPlan) writesGroups(flat *flatArguments) bool {
 	hasMember := slices.ContainsFunc(flat.places, func(p place) bool { return p.argument == "body" && p.name != "" })
 	properties, _ := t.parameters.Get("properties")
@@ -361,9 +362,9 @@ func (t toolPlan) writesGroups(flat *flatArguments) bool {
 	return true
 }
 
-// only leaves the arguments that the tool spells out by their names. One that an operation does not have is an error;
-// without an operation, other names than those in the url are of the query, or of the body where the method has one, also
-// query and body themselves unless they are objects: a search often has an argument query.
+// only leaves the arguments that the tool spells out by their names. A name that the operation does not have is an
+// error. Without an operation, names that are not in the url belong to the query, or to the body if the method has
+// one; so do query and body themselves unless they are objects: a search often has an argument query.
 func (f *flatArguments) only(properties, with *value.Map) (*flatArguments, error) {
 	_, isOperation := with.Get("operation")
 	kept := &flatArguments{required: f.required}
@@ -388,7 +389,7 @@ func (f *flatArguments) index(name string) int {
 	return slices.IndexFunc(f.places, func(p place) bool { return p.argument == name })
 }
 
-// find returns an error if there is no argument of that name.
+// find returns an error if no argument has that name.
 func (f *flatArguments) find(name string) error {
 	if f.index(name) >= 0 {
 		return nil

@@ -46,7 +46,7 @@ func parseText(t *testing.T, text string) value.Value {
 	return v
 }
 
-// TestFlatSchema: the model sees each argument by its name, without what is fixed.
+// TestFlatSchema: the model sees each argument by its name, without the fixed ones.
 func TestFlatSchema(t *testing.T) {
 	for _, c := range []struct{ whole, plan, want string }{
 		{request, "with: {idempotency_header: Idempotency-Key, query: {key: k}, headers: {x-tenant: a}, body: {shop: s}}",

@@ -59,7 +59,7 @@ type warner []calls.Warning
 
 func (w *warner) Warn(warning calls.Warning) { *w = append(*w, warning) }
 
-// A model that ends without an answer is told of, whatever ended it; one that answers is not.
+// A step warns of a model that ends without an answer, for whatever reason, and not of one that answers.
 func TestSilence(t *testing.T) {
 	city := uses("", "weather", `{"city": "a"}`)
 	for want, c := range map[string]struct {
@@ -89,7 +89,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// An answer that the vendor has cut is told of, also where it had to come after the last round.
+// A step warns of an answer that the vendor has cut, also if it was asked for after the last round.
 func TestCutAnswer(t *testing.T) {
 	city := uses("", "weather", `{"city": "a"}`)
 	cut := scripted.Answer{Text: "hal", FinishReason: "length"}
@@ -169,7 +169,7 @@ func isObject(v value.Value) bool {
 	return err == nil && inner.Kind() == value.Object
 }
 
-// What a model makes up must not make a provider refuse the conversation.
+// Names and ids that a model makes up must not make a provider refuse the conversation.
 func TestNamesAndIDs(t *testing.T) {
 	answer := uses("", "weather", `{"city": "a"}`, "functions.weather", `{"city": "b"}`, "", "{}", strings.Repeat("x", 70), "{}", "weather", "", "weather", `{"city": `, "weather", "[1]")
 	for i := range answer.ToolCalls {

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// lintParams checks the tools; null is what is known only later.
+// lintParams checks the tools; null is a value that is known only later.
 func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	var p Params
 	if value.Decode(params, &p) != nil {
@@ -78,7 +78,7 @@ func inside(params value.Value) (list []calls.Inside) {
 	return list
 }
 
-// lintFixed holds what a tool fixes to the parameters of its call, as far as it is known.
+// lintFixed checks the fixed parameters of a tool against its call, as far as they are known.
 func (t toolPlan) lintFixed(def calls.Definition, env calls.LintEnv) (problems []schema.Problem) {
 	with := value.OfMap(t.with)
 	for _, p := range def.Info.Params.Check(with) {
@@ -94,8 +94,7 @@ func (t toolPlan) lintFixed(def calls.Definition, env calls.LintEnv) (problems [
 	return problems
 }
 
-// askCall lets the call of a tool look at what the tool fixes. Names that it misses may be given
-// by the model.
+// askCall lets the call of a tool check the fixed parameters. The model may give the names that it misses.
 func (t toolPlan) askCall(def calls.Definition, env calls.LintEnv) []schema.Problem {
 	problems := slices.DeleteFunc(def.CheckParams(value.OfMap(t.with), env.OfTool("/"+t.place+"/with")), func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
 	for i := range problems {
@@ -104,8 +103,8 @@ func (t toolPlan) askCall(def calls.Definition, env calls.LintEnv) []schema.Prob
 	return problems
 }
 
-// lintParameters looks at the schema of arguments that a tool spells out. It only describes them to
-// the model, so what is wrong there is a warning.
+// lintParameters checks the schema of arguments that a tool spells out. It only describes them to the model, so
+// problems in it are warnings.
 func (t toolPlan) lintParameters(env calls.LintEnv) []schema.Problem {
 	return schema.LintAt("/"+t.place+"/parameters", value.OfMap(t.parameters), env.IsComputed).AsWarnings()
 }
@@ -158,7 +157,7 @@ func (t toolPlan) lintOffered(def calls.Definition) (problems []schema.Problem) 
 	return problems
 }
 
-// lintFlat holds the arguments of an HTTP tool that are written by their names to those of its operation, if that is known.
+// lintFlat checks the arguments that an HTTP tool lists by name against its operation, if that is known.
 func (t toolPlan) lintFlat(def calls.Definition, env calls.LintEnv) (problems []schema.Problem) {
 	operation, _ := t.with.Get("operation")
 	isRequest := t.call == callHTTP && def.ParamsFor != nil
@@ -169,7 +168,7 @@ func (t toolPlan) lintFlat(def calls.Definition, env calls.LintEnv) (problems []
 	known := calls.NewEnv()
 	known.Dir = env.Dir
 	whole, err := def.ParamsFor(context.Background(), known, value.OfMap(t.with))
-	if err != nil { // found where the call looks at what is fixed
+	if err != nil { // found when the call checks the fixed parameters
 		return nil
 	}
 	flat := newFlatArguments(whole.Doc(), t.with)
@@ -185,8 +184,7 @@ func (t toolPlan) lintFlat(def calls.Definition, env calls.LintEnv) (problems []
 	return problems
 }
 
-// typeOf returns the one type that schemas of a value allow; "" where there are several, or
-// it is not known.
+// typeOf returns the one type that schemas of a value allow; "" if there are several or it is not known.
 func typeOf(schemas ...value.Value) string {
 	only := ""
 	for _, s := range schemas {

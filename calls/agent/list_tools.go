@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// listTools returns the tools of the parameters, those of the workspace first. isWhole reports whether the parameters name all of
-// them: null stands for values that are not known.
+// listTools returns the tools of the parameters, first the workspace's. isWhole reports whether the parameters
+// name all of them: null is a value that is not known yet.
 func listTools(params value.Value) (tools []calls.Tool, isWhole bool) {
 	if workspace, ok := params.Get("workspace"); ok {
 		folder, isKnown := workspace.Str()

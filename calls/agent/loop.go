@@ -38,14 +38,14 @@ type loop struct {
 	env    *calls.Env
 	box    *toolbox
 	out    Output
-	// before is what was said before the prompt; without messages where the step gives all of them.
+	// before is the conversation before the prompt; without messages if the step gives all of them.
 	before calls.Dialogue
 	// say streams text; it returns false once the reader has left.
 	say   func(text string) bool
 	spoke bool // some text was streamed
-	spent int  // tokens, estimated where the provider does not tell
+	spent int  // tokens, estimated if the provider does not report them
 	used  map[string]int
-	// following is the skill whose instructions the model has read last; nil without any.
+	// following is the skill whose instructions the model has read last; nil before it has read any.
 	following *skill.Skill
 }
 
@@ -86,7 +86,7 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// warnOfEnd warns where the work has ended without an answer, or with one that was cut.
+// warnOfEnd warns if the work has ended without an answer, or with one that was cut.
 func (l *loop) warnOfEnd() {
 	if strings.TrimSpace(l.out.Text) != "" {
 		last := l.out.Rounds[len(l.out.Rounds)-1]
@@ -110,10 +110,10 @@ func (l *loop) warnOfEnd() {
 	l.env.Warn("no-answer", "the model wrote no answer: %s", why)
 }
 
-// round is what a round depends on. The tools are not in it: a file that has changed
-// in the meantime does not make the rounds before worthless.
+// round is the key of a round's record. The tools are not in it: a file that has changed in the meantime does not
+// make the rounds before worthless.
 type round struct {
-	// Request is a digest of what the model is asked.
+	// Request is a digest of the request to the model.
 	Request string `json:"request"`
 }
 
@@ -181,8 +181,8 @@ func (l *loop) emitText(text string, first bool) error {
 	return nil
 }
 
-// digestRequest tells requests apart by the question to the model, whatever its tools are. Secrets do not count: a round stays
-// valid when a key has changed, and a replay that has no secrets has the same digests.
+// digestRequest returns a digest of the question to the model, without its tools. Secrets do not count: a round
+// stays valid when a key has changed, and a replay that has no secrets has the same digests.
 func digestRequest(ctx context.Context, req *llm.Request) string {
 	hash, secrets := sha256.New(), secret.FromContext(ctx)
 	for _, m := range req.Messages {
@@ -257,11 +257,10 @@ func addVendor(m *value.Map, extra map[string]json.RawMessage) {
 	}
 }
 
-// runTools runs the tools of the last round and adds their results; fresh reports that at
-// least one of them was not merely a repetition. Where there is no money left they
-// are not run, but still get their answers: a call without one is refused by
-// providers when the conversation goes on. The error is that of a tool that waits for
-// values: then the agent waits too.
+// runTools runs the tools of the last round and adds their results; fresh reports that at least one of them was
+// not merely a repetition. If no money is left they are not run but still get answers: providers refuse a
+// conversation that goes on after a call without one. The error is from a tool that waits for values: then the
+// agent waits too.
 func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke bool) (fresh bool, waiting error) {
 	round := &l.out.Rounds[len(l.out.Rounds)-1]
 	var pictures []string
@@ -306,8 +305,8 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 	return fresh, waiting
 }
 
-// mayUse reports whether the skill that the model follows allows a tool. Those that read
-// what belongs to skills are always allowed.
+// mayUse reports whether the skill that the model follows allows a tool. Tools that read skills and their files
+// are always allowed.
 func (l *loop) mayUse(name string) bool {
 	if name == calls.ReadFileTool || name == calls.ReadSkillTool {
 		return true
@@ -318,7 +317,7 @@ func (l *loop) mayUse(name string) bool {
 	return slices.ContainsFunc(l.following.AllowedTools, func(allowed string) bool { return strings.EqualFold(allowed, name) })
 }
 
-// toolUse is what a use of a tool depends on, toolResult what the model is told.
+// toolUse is the key of a tool use's record, toolResult the result that the model gets.
 type (
 	toolUse struct {
 		Name      string `json:"name"`
@@ -327,19 +326,19 @@ type (
 	toolResult struct {
 		Text  string `json:"text"`
 		Error string `json:"error,omitempty"` // its kind
-		// NotRun is set where the tool was refused, or could not be run with what the model wrote.
+		// NotRun is set if the tool was refused, or could not be run with the model's arguments.
 		NotRun bool `json:"not_run,omitempty"`
 		// Added is how many bytes at the end the agent has added.
 		Added int `json:"added,omitempty"`
-		// File is the path of the file of the workspace that Text is of; "" where it is of none.
+		// File is the path of the file of the workspace from which Text was read; "" if it is from none.
 		File string `json:"file,omitempty"`
-		// Pictures are those that the model sees, as data URLs.
+		// Pictures are the pictures that the model sees, as data URLs.
 		Pictures []string `json:"pictures,omitempty"`
 	}
 )
 
-// useTool runs a tool, unless it is refused. What the model is told of it, its failure too, is
-// on record: people see it, and a resumed run tells the same. Not so where the run stopped it.
+// useTool runs a tool, unless it is refused. The result for the model, even a failure, is on record: people see
+// it, and a resumed run gives the model the same. If the run stopped the tool, nothing is recorded.
 func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (toolResult, error) {
 	return calls.Once(ctx, l.env, calls.ToolSubstep(c.Name), toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
 		t, arguments, err := l.box.prepareUse(c)
@@ -390,8 +389,8 @@ func (l *loop) failedResult(ctx context.Context, err error) toolResult {
 	return l.newResult(ctx, errorText(l.env, err), string(calls.KindOf(err)))
 }
 
-// newResult returns what the model is told of a result: the text without the secrets of the run, which a
-// tool may have repeated. Of one that is too long it is the beginning, with a note.
+// newResult returns the result that the model gets: the text without the secrets of the run, which a tool may have
+// repeated. If it is too long, its beginning with a note.
 func (l *loop) newResult(ctx context.Context, text, errorKind string) toolResult {
 	text = secret.FromContext(ctx).MaskText(text)
 	limit := l.params.MaxResultBytes

@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// begin makes the messages to begin with. What the memory has of the session is on record: a step
-// that is tried again asks the model the same.
+// begin makes the first messages. The session's turns from the memory are on record: a step that is tried again
+// asks the model the same.
 func (l *loop) begin(ctx context.Context, in Input) error {
 	switch {
 	case l.params.Messages != nil:
@@ -38,7 +38,7 @@ func (l *loop) begin(ctx context.Context, in Input) error {
 	return nil
 }
 
-// warnOfRepairs tells of the messages that are not sent as they were given.
+// warnOfRepairs warns of messages that are not sent as they were given.
 func (l *loop) warnOfRepairs(name string, given []*value.Map) {
 	_, notes := calls.RepairMessages(given, nil)
 	for _, n := range notes {
@@ -47,7 +47,7 @@ func (l *loop) warnOfRepairs(name string, given []*value.Map) {
 	}
 }
 
-// dialogueOf returns what was said before the prompt, of a step that is on record.
+// dialogueOf returns the conversation before the prompt of a recorded step.
 func (p Params) dialogueOf(of calls.Record, side string, out *Output) (before calls.Dialogue) {
 	if p.Messages != nil || of.Seen == nil {
 		return before
@@ -93,7 +93,7 @@ func (p Params) firstParts(before calls.Dialogue) (parts []calls.Part) {
 	return append(parts, prompt)
 }
 
-// addedMessage is what a message that the work has added is: the answer of a round, or the result of a use of a tool.
+// addedMessage describes a message that the work has added: the answer of a round, or the result of a tool use.
 type addedMessage struct {
 	round    int
 	isResult bool
@@ -103,7 +103,7 @@ type addedMessage struct {
 	pictures []usedTool
 }
 
-// addedMessages returns what the messages from the first that the work has added are.
+// addedMessages describes the messages that the work has added, from the first.
 func (o *Output) addedMessages(first int) (all []addedMessage) {
 	uses := usesOf(o.Rounds)
 	round, done := 0, 0
@@ -132,8 +132,8 @@ type usedTool struct {
 	piece string
 }
 
-// resultPart returns the part of a message with what the model was told of a use of a tool. What the
-// tool has not given are words of the agent.
+// resultPart returns the part of a message with a tool use's result. Text that the tool has not given is the
+// agent's.
 func resultPart(message int, m addedMessage, text string) calls.Part {
 	result := calls.Traced{Text: text}
 	if m.used.NotRun {
@@ -158,7 +158,7 @@ func (u usedTool) origin() calls.Origin {
 	return calls.Origin{Kind: calls.OriginTool, Name: sentName(u.Name), Use: u.piece}
 }
 
-// pictureOrigins returns those of a member of a message with pictures, such as content/0/image_url/url.
+// pictureOrigins returns the origins of a member of a message with pictures, such as content/0/image_url/url.
 func pictureOrigins(pictures []usedTool, member string) []calls.Origin {
 	below, isContent := strings.CutPrefix(member, "content/")
 	number, _, _ := strings.Cut(below, "/")
@@ -169,22 +169,22 @@ func pictureOrigins(pictures []usedTool, member string) []calls.Origin {
 	return []calls.Origin{pictures[i].origin()}
 }
 
-// resultOrigins returns those of a result of a tool, as a finished step has it.
+// resultOrigins returns the origins of a tool's result, as a finished step has it.
 func (u usedTool) resultOrigins(tool, result string) []calls.Origin {
 	if u.NotRun {
 		return nil
 	}
 	o := calls.Origin{Kind: calls.OriginTool, Name: tool, Use: u.piece}
-	if u.Added > 0 { // it is at the end, behind what may have masks of secrets
+	if u.Added > 0 { // it is at the end, behind text that may have masks of secrets
 		o.End = max(len(result)-u.Added, 1)
 	}
 	return []calls.Origin{o}
 }
 
-// madeOfAnswer is the source of what the model has not written as it stands.
+// madeOfAnswer is the source of members that differ from the model's own text.
 var madeOfAnswer = calls.Origin{Kind: calls.OriginAnswer, Computed: true}
 
-// alteredMembers returns the pointers of what the model has not written as it was sent.
+// alteredMembers returns the pointers of the members that were sent otherwise than the model has written them.
 func alteredMembers(sent value.Value, written Use) (pointers []string) {
 	for pointer, was := range map[string]string{"/function/name": written.Name, "/function/arguments": written.Arguments} {
 		is, _ := sent.At(pointer)
@@ -211,7 +211,7 @@ func vendorParts(i int, message value.Value) (parts []calls.Part) {
 	return parts
 }
 
-// toolOf returns the tool whose result a message has.
+// toolOf returns the tool whose result is in a message.
 func toolOf(message value.Value) (name string, ok bool) {
 	role, _ := message.Get("role")
 	given, _ := message.Get("name")
@@ -220,8 +220,7 @@ func toolOf(message value.Value) (name string, ok bool) {
 	return name, kind == "tool"
 }
 
-// outputOrigins returns those of the messages: parameters, answers of the model, results of
-// tools.
+// outputOrigins returns the origins of the messages: parameters, answers of the model, results of tools.
 func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	switch pointer {
 	case "/input/system":
@@ -275,7 +274,7 @@ func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.O
 	return originOfMember(message, below, added.round, out.Rounds)
 }
 
-// resultOfUse returns those of the result which the use of a tool at a pointer of the output has.
+// resultOfUse returns the origins of the result of the tool use at a pointer of the output.
 func resultOfUse(output value.Value, pointer string) []calls.Origin {
 	var out Output
 	var round, use int
@@ -304,8 +303,8 @@ func usesOf(rounds []Round) (uses []usedTool) {
 	return uses
 }
 
-// isAltered reports whether a member of the message of a round, or what is in it, is not as the
-// model has written it.
+// isAltered reports whether a member of the message of a round, or a value in it, differs from the model's own
+// text.
 func isAltered(message value.Value, member string, round int, rounds []Round) bool {
 	list, _ := message.Get("tool_calls")
 	for i, sent := range list.List() {
@@ -321,12 +320,12 @@ func isAltered(message value.Value, member string, round int, rounds []Round) bo
 	return false
 }
 
-// originOfMember returns that of a member of a message that the work has added.
+// originOfMember returns the origin of a member of a message that the work has added.
 func originOfMember(message value.Value, member string, round int, rounds []Round) []calls.Origin {
 	if member == "role" {
 		return nil
 	}
-	if member != "content" { // what the model has called
+	if member != "content" { // the calls of the model
 		if isAltered(message, member, round, rounds) {
 			return []calls.Origin{madeOfAnswer}
 		}

@@ -29,7 +29,7 @@ type Params struct {
 	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names." example:"{reasoning_effort: low}"`
 }
 
-// Tools are the tools beside those of the workspace.
+// Tools are the tools beside the workspace's own.
 type Tools struct {
 	Flows []FlowTool `json:"flows,omitempty" doc:"Flows; their inputs are the arguments." example:"[{path: ./order.yaml}]"`
 	Calls []CallTool `json:"calls,omitempty" doc:"Calls; their parameters are the arguments." example:"[{call: memory-retrieve, with: {limit: 5}}]"`
@@ -79,8 +79,8 @@ type MCPTools struct {
 	Approve calls.ApprovalRule `json:"approve,omitempty" doc:"A person decides about each use, with its arguments: true, or a map with when, message, edit, by and timeout. See help approvals." example:"true"`
 }
 
-// Input is what the work begins with: Messages, or System and Prompt with the turns between them
-// that the memory has of the session.
+// Input is the work's first input: Messages, or System and Prompt with the session's turns from the memory between
+// them.
 type Input struct {
 	Messages []*value.Map `json:"messages,omitempty"`
 	System   string       `json:"system,omitempty"`
@@ -120,7 +120,7 @@ type Use struct {
 	Added     int    `json:"added,omitempty" doc:"How many bytes at the end of the result are the agent's: a note that the result was cut."`
 }
 
-// timeout is 0 where there is none.
+// timeout returns 0 if the step sets none.
 func (p Params) timeout() (time.Duration, error) {
 	if p.Timeout == "" {
 		return 0, nil

@@ -32,7 +32,7 @@ func TestPictures(t *testing.T) {
 	const url = "data:image/png;base64," + png
 	for _, one := range []struct {
 		with string
-		sees bool // what is known of the model
+		sees bool // whether the model is known to take images
 		want int
 	}{
 		{with: "", want: 0},

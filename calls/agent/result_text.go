@@ -10,8 +10,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// resultText returns the output of a tool as the model reads it: of an HTTP request the body, of a tool of an MCP server
-// its text and a note for each part that is none, of others the text where there is nothing else, else JSON.
+// resultText returns the output of a tool as the model reads it: the body of an HTTP request; the text of a tool
+// of an MCP server with a note for each part that is not text; for other tools the text if they have nothing else,
+// else JSON.
 func (t toolPlan) resultText(output value.Value) string {
 	switch {
 	case t.call == callHTTP:
@@ -55,8 +56,8 @@ func isAnswer(output value.Value) bool {
 	return slices.ContainsFunc([]string{"text", "data", "content"}, func(name string) bool { _, has := output.Get(name); return has })
 }
 
-// partsText returns what a tool of an MCP server has answered: its texts, its structured content where the texts are not
-// the same, and a note such as [image/png, 70 bytes] for each other part.
+// partsText returns the answer of a tool of an MCP server: its texts, its structured content unless the texts
+// repeat it, and a note such as [image/png, 70 bytes] for each other part.
 func partsText(output value.Value) string {
 	var lines []string
 	text, _ := output.Get("text")
@@ -76,7 +77,7 @@ func partsText(output value.Value) string {
 	return strings.Join(lines, "\n")
 }
 
-// partText returns the text of a part that is not plain text, or a note of what it is.
+// partText returns the text of a part that is not plain text, or a note that describes it.
 func partText(part value.Value) string {
 	member := func(v value.Value, name string) string {
 		m, _ := v.Get(name)

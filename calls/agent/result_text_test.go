@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// What the model reads of an output.
+// TestResultText checks the text of an output that the model reads.
 func TestResultText(t *testing.T) {
 	ask := toolPlan{call: callHTTP, resultHeaders: []string{"Retry-After", "x-none"}}
 	for _, c := range []struct {

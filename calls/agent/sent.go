@@ -9,9 +9,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// What a model makes up goes back to it in the conversation, where providers refuse
-// what they would not have made: they answer 400, and the work is lost. So what they
-// get is in order; the rounds have what the model wrote.
+// Names and ids that a model makes up go back to it in the conversation, and providers refuse the ones that they
+// would not have made: they answer 400, and the work is lost. So providers get valid ones; the rounds keep the
+// model's own.
 
 // distinguishIDs assigns unique ids to the tool calls of one round.
 func distinguishIDs(toolCalls []llm.ToolCall) {

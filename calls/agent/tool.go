@@ -13,26 +13,27 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// tool is what the model may use.
+// tool is a tool that the model may use.
 type tool struct {
 	name, description string
 	parameters        *schema.Schema
-	// flat places the arguments in an HTTP request; nil for arguments that the tool takes as they are.
+	// flat places the arguments in an HTTP request; nil if the tool gets the arguments unchanged.
 	flat *flatArguments
-	// literals are the arguments that the call reads as templates: those of a model are made literal.
+	// literals are the arguments that the call reads as templates: the model's are made literal.
 	literals []string
 	// words translates the descriptions of the parameters; nil leaves them as they are.
 	words func(format string, args ...any) string
 	// fixed are the parameters that lie over the arguments.
 	fixed *value.Map
-	// call is what it runs, "" for a tool of the workspace; approve is the rule by which a person approves its uses, and at its pointer.
+	// call is the name of the call or flow it runs, "" for a tool of the workspace; approve is the rule by which a
+	// person approves its uses, and at its pointer.
 	call, at string
 	approve  calls.ApprovalRule
 	run      func(ctx context.Context, env *calls.Env, params value.Value) (toolOutput, error)
 }
 
-// approvedParams returns the parameters of a use of the tool: the arguments, with what is fixed over them, and with the changes of a person
-// who had to approve the use.
+// approvedParams returns the parameters of a use of the tool: the arguments, with the fixed parameters over them,
+// and with the changes of a person who had to approve the use.
 func (t tool) approvedParams(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error) {
 	if t.call == "" {
 		return arguments, nil
@@ -48,8 +49,8 @@ func (t tool) approvedParams(ctx context.Context, env *calls.Env, arguments valu
 	return params, nil
 }
 
-// toolOutput is what a tool has given. file is the path, as the flow writes it, of the file that a tool of the workspace has read;
-// pictures are data URLs.
+// toolOutput is the output of a tool. file is the path, as the flow writes it, of the file that a tool of the
+// workspace has read; pictures are data URLs.
 type toolOutput struct {
 	value.Value
 	file     string
@@ -71,7 +72,7 @@ func (t *tool) describedParameters() value.Value {
 	})
 }
 
-// plainText returns an output as text: the text where there is nothing else, else JSON.
+// plainText returns an output as text: its text if it has nothing else, else JSON.
 func plainText(v value.Value) string {
 	if m := v.Map(); m.Len() == 1 {
 		if text, ok := m.Get("text"); ok && text.Kind() == value.String {
@@ -84,7 +85,7 @@ func plainText(v value.Value) string {
 // toolPlan is a tool as the parameters describe it.
 type toolPlan struct {
 	place             string // in the parameters
-	callPlace         string // that of the name of what it runs; "" where it is the member call or path
+	callPlace         string // the pointer to the name of the call or flow; "" for the member call or path
 	name, description string
 	flow, call        string // one of them
 	parameters, with  *value.Map
@@ -162,8 +163,8 @@ func (t toolPlan) check() error {
 	return nil
 }
 
-// invalidParameters returns why the parameters that the tool spells out are not a schema; nil
-// where they are, or are known only later.
+// invalidParameters returns why the parameters that the tool spells out are not a schema; nil if they are, or are
+// known only later.
 func (t toolPlan) invalidParameters() schema.Problems {
 	return schema.InvalidAt("/"+t.place+"/parameters", value.OfMap(t.parameters))
 }
@@ -181,7 +182,7 @@ func (t toolPlan) givenSchema() (*schema.Schema, error) {
 	return schema.Parse(value.OfMap(m))
 }
 
-// newTool looks up what the plan names.
+// newTool looks up the call or flow that the plan names.
 func (t toolPlan) newTool(ctx context.Context, env *calls.Env) (tool, error) {
 	made := tool{name: t.name, description: t.description, fixed: t.with, call: t.call, approve: t.approve, at: "/" + t.place + "/approve"}
 	var whole *schema.Schema
@@ -304,7 +305,7 @@ func withLiterals(arguments value.Value, names []string) value.Value {
 	return value.OfMap(m)
 }
 
-// toolProblems returns what is wrong with the tools, whatever else the parameters are.
+// toolProblems returns the problems of the tools, independent of the other parameters.
 func (p Params) toolProblems() (problems []schema.Problem) {
 	var names []string
 	for _, t := range p.toolPlans() {

@@ -56,8 +56,8 @@ func (b *toolbox) definitions() []json.RawMessage {
 	return list
 }
 
-// prepareUse returns the tool that a model has called and its arguments; what is wrong with them is an error that
-// helps the model to do better.
+// prepareUse returns the tool that a model has called and its arguments. If they are wrong, the error helps the
+// model to do better.
 func (b *toolbox) prepareUse(c llm.ToolCall) (t tool, arguments value.Value, err error) {
 	i := slices.IndexFunc(b.tools, func(t tool) bool { return t.name == c.Name })
 	if i < 0 {
@@ -81,8 +81,8 @@ func (b *toolbox) prepareUse(c llm.ToolCall) (t tool, arguments value.Value, err
 	return t, arguments, nil
 }
 
-// checkArguments returns the arguments as the tool takes them. A null that the schema does not allow is left out: models
-// send it for arguments that they do not want to give.
+// checkArguments returns the arguments, checked against the tool's schema. A null that the schema does not allow
+// is left out: models send it for arguments that they do not want to give.
 func (t tool) checkArguments(arguments value.Value) (value.Value, schema.Problems) {
 	problems := t.parameters.Check(arguments)
 	for _, p := range problems {

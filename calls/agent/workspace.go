@@ -29,13 +29,13 @@ var texts embed.FS
 
 const (
 	maxFile  = 4 << 20 // bytes of a file that are looked at
-	maxLines = 500     // lines of a file at once, where the model does not say
+	maxLines = 500     // lines of a file at once, unless the model asks for fewer or more
 	maxNames = 100     // entries of a directory that an error lists
 )
 
 // workspace is the directories that the model may read.
 type workspace struct {
-	root   *os.Root // nil where only built-in skills are there
+	root   *os.Root // nil if the step has only built-in skills
 	shown  string   // the path as the flow gives it, which prompts show
 	extra  *os.Root // built-in skills; may be nil
 	skills []foundSkill
@@ -44,15 +44,15 @@ type workspace struct {
 	room     int // bytes that the model gets to see at once
 }
 
-// foundSkill is a skill and where its files are.
+// foundSkill is a skill with the place of its files.
 type foundSkill struct {
 	*skill.Skill
 	root *os.Root
 	dir  string
 }
 
-// openWorkspace opens the directories and looks for skills. The workspace is to be
-// closed even where there is an error.
+// openWorkspace opens the directories and looks for skills. The caller closes the workspace even if there is an
+// error.
 func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, room int) (*workspace, error) {
 	w := &workspace{shown: path.Clean(filepath.ToSlash(dir)), room: room}
 	var err error
@@ -115,14 +115,14 @@ func (w *workspace) close() {
 	}
 }
 
-// fileArguments are those of read_file.
+// fileArguments are the arguments of read_file.
 type fileArguments struct {
 	Path   string `json:"path" min:"1" doc:"The file's path in the workspace."`
 	Offset int    `json:"offset,omitempty" default:"1" min:"1" doc:"The first line to read, from 1."`
 	Limit  int    `json:"limit,omitempty" default:"500" min:"1" doc:"How many lines to read."`
 }
 
-// skillArguments are those of read_skill.
+// skillArguments are the arguments of read_skill.
 type skillArguments struct {
 	Name string `json:"name" min:"1" doc:"The skill's name."`
 	File string `json:"file,omitempty" doc:"A file in the skill's directory; without it, the instructions."`
@@ -214,8 +214,8 @@ func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.V
 	return toolOutput{Value: value.OfString(text), file: file}, nil
 }
 
-// skillToFollow returns the skill whose instructions a use of read_skill has read, or the
-// one before where it read another file.
+// skillToFollow returns the skill whose instructions a use of read_skill has read, or the one before if it read
+// another file.
 func (w *workspace) skillToFollow(arguments string, before *skill.Skill) *skill.Skill {
 	var a skillArguments
 	v, err := value.ParseJSON([]byte(arguments))
@@ -243,7 +243,7 @@ func (w *workspace) warnOfTools(env *calls.Env, tools []tool) {
 	}
 }
 
-// fileList lists what else is in the skill's directory.
+// fileList lists the other files in the skill's directory.
 func (f foundSkill) fileList() string {
 	var names []string
 	err := fs.WalkDir(f.root.FS(), f.dir, func(name string, d fs.DirEntry, err error) error {
@@ -255,7 +255,7 @@ func (f foundSkill) fileList() string {
 		if len(names) >= maxNames {
 			return fs.SkipAll
 		}
-		return nil // what cannot be listed is not listed
+		return nil // files that cannot be listed are left out
 	})
 	if err != nil || len(names) == 0 {
 		return ""
@@ -263,7 +263,7 @@ func (f foundSkill) fileList() string {
 	return "\n\n<files>\n" + strings.Join(names, "\n") + "\n</files>"
 }
 
-// pictureOutput returns what reading a picture gives.
+// pictureOutput returns the output for a picture that was read.
 func pictureOutput(data, file string) toolOutput {
 	return toolOutput{value.OfString(pictureNote([]byte(data))), file, []string{pictureURL([]byte(data))}}
 }
@@ -320,8 +320,8 @@ func listEntries(root *os.Root, name string) wording.Text {
 // noteRoom is how many bytes are kept free for the note that excerptLines adds.
 const noteRoom = 160
 
-// excerptLines returns a part of a text that fits into room bytes, with a note about what follows
-// it. A line that does not fit by itself is cut.
+// excerptLines returns a part of a text that fits into room bytes, with a note about the rest. A line that does
+// not fit by itself is cut.
 func excerptLines(env *calls.Env, text string, offset, limit, room int) string {
 	all := strings.SplitAfter(text, "\n")
 	if all[len(all)-1] == "" {

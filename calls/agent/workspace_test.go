@@ -132,7 +132,7 @@ func TestAllowedTools(t *testing.T) {
 	}
 }
 
-// What of a file does not fit into a result can be read on.
+// A file that does not fit into a result can be read on.
 func TestLongFiles(t *testing.T) {
 	dir := desk(t)
 	for arguments, want := range map[string]string{
@@ -175,7 +175,7 @@ func TestDescriptionsOfTheWorkspace(t *testing.T) {
 	}
 }
 
-// What is wrong with skills is told, above all of one that the model does not get to see.
+// Problems of skills are warned about, above all if the model does not get to see the skill.
 func TestWarningsOfSkills(t *testing.T) {
 	dir := desk(t)
 	warned := func() string {

@@ -27,7 +27,7 @@ func parse(t *testing.T, text string) value.Value {
 // png is a picture of one pixel, in base64.
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// world is an Env whose calls and flows note what they were asked for.
+// world is an Env whose calls and flows note their input.
 type world struct {
 	t    *testing.T
 	ran  []string
@@ -97,7 +97,7 @@ func (w *world) RunFlow(_ context.Context, path string, inputs value.Value) (val
 	return value.OfMap(value.Pairs("text", "done")), w.fail[path]
 }
 
-// described is a world whose flows tell what they take.
+// described is a world whose flows describe their parameters.
 type described struct{ *world }
 
 func (d described) DescribeFlow(_ context.Context, path string) (calls.FlowInfo, error) {
