@@ -6,8 +6,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// explainBeside explains what a step sends beside the contents of messages, as far as its parameters tell: the names of messages,
-// the names, descriptions and parameters of tools, the schema of the answer, and what extra adds to the request.
+// explainBeside explains the texts that a step sends beside the contents of messages, as far as its parameters
+// show: the names of messages, the names, descriptions and parameters of tools, the schema of the answer, and the
+// members that extra adds to the request.
 func (x *explainer) explainBeside(at site) (all []BesideText) {
 	at = x.callerOf(at)
 	add := func(role, pointer, text string) {
@@ -48,7 +49,7 @@ func (x *explainer) explainBeside(at site) (all []BesideText) {
 	return all
 }
 
-// eachText visits the texts in a value, keys among them, which have the pointer of their map.
+// eachText visits the texts in a value, including keys; a key has the pointer of its map.
 func eachText(v value.Value, pointer string, visit func(pointer, text string)) {
 	if text, ok := v.Str(); ok {
 		visit(pointer, text)
@@ -64,7 +65,7 @@ func eachText(v value.Value, pointer string, visit func(pointer, text string)) {
 	}
 }
 
-// isSchemaWord reports whether a key is a word of tool definitions and schemas, which no flow makes up.
+// isSchemaWord reports whether a key is a word of tool definitions and schemas, which no flow chooses.
 func isSchemaWord(key string) bool {
 	switch key {
 	case "name", "description", "parameters", "strict", "type", "properties", "required", "items", "enum", "default", "additionalProperties", "format", "title":

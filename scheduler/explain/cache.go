@@ -6,9 +6,9 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// CompareCaches sets the Cache of prompts that were sent: of each by the one before it in
-// the list, of the first by the first of earlier, which are the prompts of the step in an
-// earlier run, or of the item before. Without any there is none.
+// CompareCaches sets the Cache of prompts that were sent. Each prompt is compared with the one before it in the
+// list, and the first with the first of earlier: the prompts of the step in an earlier run, or of the item before.
+// A prompt with nothing to compare gets no Cache.
 func CompareCaches(prompts, earlier []*Explanation, run string, counter llm.Counter) {
 	var before *Explanation
 	for _, e := range earlier {
@@ -28,8 +28,7 @@ func CompareCaches(prompts, earlier []*Explanation, run string, counter llm.Coun
 	}
 }
 
-// ComparePrompts returns how much of a prompt is at its beginning as in another, which may be of
-// another run.
+// ComparePrompts returns how much two prompts share from the beginning; other may be from another run.
 func ComparePrompts(e, other *Explanation, counter llm.Counter) *Cache {
 	return compareCache(e, other, "", counter)
 }
@@ -58,8 +57,8 @@ func compareCache(e, before *Explanation, run string, counter llm.Counter) *Cach
 	return c
 }
 
-// sharedPrefix returns how many bytes two messages begin with alike, in whole characters,
-// and whether they are the same.
+// sharedPrefix returns the number of bytes that two messages share from the beginning, in whole characters, and
+// whether the messages are the same.
 func (m *ExplainedMessage) sharedPrefix(other *ExplainedMessage) (size int, isSame bool) {
 	a, b := m.text(), other.text()
 	for size < min(len(a), len(b)) && a[size] == b[size] {
@@ -82,8 +81,8 @@ func (m *ExplainedMessage) text() string {
 	return string(text)
 }
 
-// breakAt returns the piece of the message, the one of an index, that holds the byte at size,
-// and adds the tokens before that byte.
+// breakAt returns the piece that holds the byte at size of the message with this index, and adds the tokens before
+// that byte.
 func (m *ExplainedMessage) breakAt(index, size int, c *Cache, counter llm.Counter) *CacheBreak {
 	broken := &CacheBreak{Message: index}
 	for _, p := range m.Pieces {

@@ -8,15 +8,15 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// EarlierFlow is a flow that a run had before it was edited: for the events up to that with the Seq Until. The caller of [Explain]
-// makes them, the earliest first.
+// EarlierFlow is a version of a flow that a run had before it was edited: it applies to the events up to the Seq
+// Until. The caller of [Explain] makes them, the earliest first.
 type EarlierFlow struct {
 	Flow  *flow.Flow
 	Until int64
 }
 
-// editedFiles returns the files that sources of the prompt name, and that have had another text in one of the flows that steps ran with
-// before that of now.
+// editedFiles returns the files that the prompt's sources name and that had another text in one of the earlier
+// flows that steps ran with.
 func (e *Explanation) editedFiles(now *flow.Flow, earlier map[*flow.Flow]bool) (edited []string) {
 	if len(earlier) == 0 {
 		return nil

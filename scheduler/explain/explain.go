@@ -1,12 +1,12 @@
-// Package explain finds where every piece of a prompt comes from. [Explain] reads a flow
-// and the record of a run, and returns the prompts of a step piece by piece: the line of
-// the flow, the input, the file, the memory or the model answer that each was taken from,
-// and what was left out.
+// Package explain finds the source of every piece of a prompt. [Explain] reads a flow and the record of a run, and
+// returns the prompts of a step piece by piece: the line of the flow, the input, the file, the memory or the model
+// answer that each was taken from, and the parts that were left out. For example in "Answer Lyon" the word "Lyon"
+// leads to the input inputs.town and the rest to a line of the flow.
 //
-// What a call tells of a piece when it makes a prompt is a [calls.Part] with [calls.Origin]s; the
-// journal keeps it in the output of the step, and in [journal.Prompt] for what the step sent.
-// From there this package goes back through the parameters of steps and the templates of the
-// flow; each station on that way is a [Source] (source.go).
+// A call that makes a prompt describes its pieces as [calls.Part]s with [calls.Origin]s; the journal keeps them in
+// the output of the step, and in [journal.Prompt] for the prompts that the step sent. From there this package goes
+// back through the parameters of steps and the templates of the flow; each station on that way is a [Source]
+// (source.go).
 package explain
 
 import (
@@ -26,19 +26,18 @@ import (
 
 var itemIndex = regexp.MustCompile(`\[\d+\]`)
 
-// Explain returns the prompts of a step, in the order in which they were sent, and where
-// each piece of them comes from; of a step that asks no model, the prompt that it
-// built. It follows the flow's own references: parameters that are one expression
-// to the output they name, templates piece by piece, outputs that say their
-// provenance (parts, trace) part by part, inputs of a sub-flow to the step that
-// gave them. It reads only what the run recorded, so that a run of last week is
-// explained like one of now. Of a flow whose path was only known in the run it
-// returns the prompts, with the step as their only source.
+// Explain returns the prompts of a step with the source of each piece, in the order in which they were sent. For a
+// step that asks no model, it returns the prompt that the step built. It follows the flow's own references:
+// parameters that are one expression to the output they name, templates piece by piece, outputs with provenance
+// (parts, trace) part by part, inputs of a sub-flow to the step that gave them. It reads only the record of the
+// run, so that a run of last week is explained like one of today. If the path of a flow was known only in the run,
+// for example {{ inputs.path }}, its prompts have the step as their only source.
 //
-// earlier are the flows that the run had before it was edited: each step is explained by the one that it ran with.
+// earlier are the flows that the run had before it was edited: each step is explained by the flow that it ran
+// with.
 //
-// The error is of kind NotFound where neither the flow nor the run has the step, and
-// of kind Missing where it has no prompt, or has none yet.
+// The error is of kind NotFound if neither the flow nor the run has the step, and of kind Missing if it has no
+// prompt, or has none yet.
 func Explain(ctx context.Context, f *flow.Flow, record *journal.RunState, step string, counter llm.Counter, earlier ...EarlierFlow) ([]*Explanation, error) {
 	got := record.Step(step)
 	if got == nil || got.Attempts == 0 {
@@ -91,7 +90,7 @@ func Explain(ctx context.Context, f *flow.Flow, record *journal.RunState, step s
 	return nil, err
 }
 
-// notRun returns why nothing is known of a step.
+// notRun returns the error for a step that did not run.
 func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 	_, exists := flow.FindStep(id)
 	ids := make([]string, 0, len(flow.Steps)+len(record.Steps))
@@ -106,7 +105,7 @@ func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 	if st != nil && st.State == journal.StepStatusSkipped {
 		return calls.Errorf(calls.Missing, "the step %s was skipped: %s", id, wording.Of(st.Reason))
 	}
-	if exists && record.State == journal.RunFinished { // others can go on
+	if exists && record.State == journal.RunFinished { // a run that is not finished can go on
 		return calls.Errorf(calls.Missing, "the step %s did not run", id)
 	}
 	if exists {
@@ -124,9 +123,9 @@ func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 	return err
 }
 
-// LastPrompt returns the step whose prompt people want to see when they name none: the
-// last one that asked the model, in the order of the flow and of the flows in it,
-// else the last that put a prompt out; "" where there is none.
+// LastPrompt returns the step whose prompt is shown when none is named: the last step that asked the model, in the
+// order of the flow and of the flows in it, else the last step that put out a prompt. It returns "" if there is no
+// such step.
 func LastPrompt(flow *flow.Flow, record *journal.RunState) string {
 	asked, built := lastPrompt(flow, record, "")
 	if asked != "" {
@@ -135,7 +134,7 @@ func LastPrompt(flow *flow.Flow, record *journal.RunState) string {
 	return built
 }
 
-// lastPrompt looks in the flow whose steps have the prefix in the record.
+// lastPrompt looks in a flow whose steps have the prefix in the record.
 func lastPrompt(flow *flow.Flow, record *journal.RunState, prefix string) (asked, built string) {
 	for _, s := range slices.Backward(flow.Steps) {
 		got := record.Step(prefix + s.ID)
@@ -159,7 +158,7 @@ func lastPrompt(flow *flow.Flow, record *journal.RunState, prefix string) (asked
 	return "", built
 }
 
-// lastInside looks in a step, or in an item of one, and in what it ran.
+// lastInside looks in a step, or in one of its items, and in the steps that it ran.
 func lastInside(s *flow.Step, got *journal.StepState, record *journal.RunState) (asked, built string) {
 	builds := len(finalPrompt(s, got)) > 0 || len(got.Prompts) > 0
 	switch info := s.Def.Info; {
@@ -167,7 +166,7 @@ func lastInside(s *flow.Step, got *journal.StepState, record *journal.RunState) 
 		return got.ID, ""
 	case s.Sub != nil:
 		asked, built = lastPrompt(s.Sub, record, got.ID+"/")
-	default: // a flow that is only known when it runs
+	default: // a flow that is known only when it runs
 		for _, inner := range slices.Backward(record.Steps) {
 			if strings.HasPrefix(inner.ID, got.ID+"/") && inner.Input.Map().Len() > 0 && len(finalPrompt(nil, inner)) > 0 {
 				if inner.Usage.Total() > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// explainText explains a text that a step has in its input or output at pointer, or what
-// stands for a value there that is not text.
+// explainText explains a text at a pointer of a step's input or output. If the value there is not text, text is
+// its printed form.
 func (x *explainer) explainText(at site, of side, pointer, text string, hops int) []Piece {
 	maker := sourceOfMaker(at.got)
 	if of == ofOutput {
@@ -31,8 +31,7 @@ func (x *explainer) explainText(at site, of side, pointer, text string, hops int
 	return x.explainOnce(explained{at, of, pointer, text, false}, hops, func() []Piece { return x.explainRecorded(at, of, pointer, text, maker, hops) })
 }
 
-// explainRecorded explains a text that is on record; maker is the source of what else nothing is
-// known of.
+// explainRecorded explains a text that is on record; maker is the source of the parts without a known source.
 func (x *explainer) explainRecorded(at site, of side, pointer, text string, maker Source, hops int) []Piece {
 	made := func() []Piece {
 		if of == ofInput {
@@ -78,7 +77,7 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 	return completed(pieces, sourceOfMaker(at.got))
 }
 
-// textSpans returns the spans of the text that the call of a step has put out; nil if the call has told none.
+// textSpans returns the spans of the text that a step's call has put out; nil if the call reported none.
 func textSpans(got *journal.StepState) []span.Span {
 	members, err := got.OutputSpans.Members()
 	if err != nil || len(members) != 1 || members[0].Pointer != "/text" {
@@ -101,8 +100,9 @@ func (x *explainer) seenBy(at site) *calls.Vars {
 	return vars
 }
 
-// explainTaken explains a text of the input of a step whose call tells nothing of it: the call has made it of what it saw then, its
-// parameters, the inputs of the flow and what the steps before left. That of a call which a step ran inside itself may come from anywhere.
+// explainTaken explains a text in the input of a step whose call does not report its sources: the call made it
+// from its parameters, the inputs of the flow and the outputs of the steps before. The input of a call that a step
+// ran inside itself may come from anywhere.
 func (x *explainer) explainTaken(at site, text string, maker Source, hops int) []Piece {
 	if hops > maxHops || at.isInside() {
 		return withPossible(singlePiece(text, maker), anywhere)
@@ -114,8 +114,8 @@ func (x *explainer) explainTaken(at site, text string, maker Source, hops int) [
 	return withPossibleFrom(singlePiece(text, maker), seen)
 }
 
-// explainOutput explains a text of the outputs of a flow. Without outputs, they are those
-// of steps by their ids.
+// explainOutput explains a text of the outputs of a flow. A flow that declares none has the outputs of its steps
+// by their ids.
 func (x *explainer) explainOutput(of site, pointer, text string, hops int) []Piece {
 	if of.flow.Outputs != nil {
 		return x.explainBelow(of, of.flow.Outputs, pointer, text, hops)
@@ -138,14 +138,14 @@ func isText(v value.Value, text string) bool {
 	return ok && s == text
 }
 
-// isMemberName reports whether a text is the name of a member of a value, and not what the value has.
+// isMemberName reports whether a text is the name of a member of a value, not its content.
 func isMemberName(v value.Value, text string) bool {
 	_, ok := v.Map().Get(text)
 	return ok
 }
 
-// wholeText returns the origins of a text of which the only one may say that it is all of
-// its source, text or not.
+// wholeText returns the origins of a text. A single origin without a range of bytes stands for the whole text,
+// even if its source is not text.
 func wholeText(origins []calls.Origin, text string) []calls.Origin {
 	if len(origins) != 1 || origins[0].End > 0 {
 		return origins
@@ -155,8 +155,8 @@ func wholeText(origins []calls.Origin, text string) []calls.Origin {
 	return []calls.Origin{whole}
 }
 
-// explainReference explains a stretch of the value of a name with members, from
-// the byte from on of its text; from is below 0 for a text that was computed from it.
+// explainReference explains a stretch of the value of a name with members; from is the byte at which the stretch
+// begins in its text, or below 0 for a text that was computed from it.
 func (x *explainer) explainReference(at site, path []string, from int, stretch string, place Source, hops int) []Piece {
 	v, _ := x.valueOf(at, path)
 	whole, isText := v.Str()
@@ -168,7 +168,7 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 	}
 	if isText || v.Kind() == value.Object || v.Kind() == value.List {
 		if from >= 0 && !isText {
-			pieces := x.explainName(at, path, stretch, place, hops) // it stands for the value
+			pieces := x.explainName(at, path, stretch, place, hops) // the text is the printed form of the value
 			return withOrigins(pieces, x.explainUsed(at, path, hops+1))
 		}
 		return x.placer.mergePieces(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
@@ -178,7 +178,7 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 	return x.explainName(at, path, stretch, place, hops)
 }
 
-// maxLeaves bounds how many texts of a value are followed for what was computed from it.
+// maxLeaves bounds how many texts of a value are followed for a text computed from it.
 const maxLeaves = 200
 
 // explainLeaves explains the texts in a value.
@@ -189,7 +189,7 @@ func (x *explainer) explainLeaves(v value.Value, explain func(pointer, text stri
 		switch v.Kind() {
 		case value.List, value.Object:
 			if v.Map().Len()+len(v.List()) == 0 {
-				break // the keys that lead to it may tell something
+				break // the keys that lead to it may have a source
 			}
 			for i, item := range v.List() {
 				visit(item, pointer+"/"+strconv.Itoa(i))
@@ -263,7 +263,7 @@ func (x *explainer) explainName(at site, path []string, text string, place Sourc
 	return x.explainText(run, ofOutput, pointerTo(members), text, hops+1)
 }
 
-// ofInputs returns the one name of what templates know by two: the question is an input.
+// ofInputs returns the one name of values with two: question is short for inputs.question.
 func ofInputs(path []string) []string {
 	if path[0] == "question" {
 		return append([]string{"inputs"}, path...)
@@ -271,8 +271,8 @@ func ofInputs(path []string) []string {
 	return path
 }
 
-// explainInput explains the text of an input of a flow that a step runs: by what the step
-// gave, or else it is the default of the flow.
+// explainInput explains the text of an input of a flow that a step runs: by the value that the step gave; else it
+// is the flow's default.
 func (x *explainer) explainInput(at site, path []string, text string, hops int) []Piece {
 	around := at.around
 	if around.frame == nil {
@@ -296,7 +296,7 @@ func (x *explainer) explainItem(at site, members []string, text string, hops int
 	return x.explainBelow(whole, at.step.ForEach, pointer, text, hops+1)
 }
 
-// explainHistory explains a text of what the steps before left.
+// explainHistory explains a text from the inputs and outputs of earlier steps.
 func (x *explainer) explainHistory(at site, path []string, text string, source Source, hops int) []Piece {
 	steps := x.upstream(at)
 	const members = 3 // history, index, member

@@ -11,32 +11,33 @@ import (
 // its caller; it is only data, and its JSON is the shape that the command line and the HTTP API
 // give out.
 type Explanation struct {
-	// Step is the step, or what it runs inside itself: book/slot-1, work/round-2.
+	// Step is the step, or a piece of work inside it, for example book/slot-1 or work/round-2.
 	Step string `json:"step"`
 	Call string `json:"call"`
-	// Tokens is what the texts and images of the messages cost, estimated.
+	// Tokens is the estimated cost of the texts and images of the messages.
 	Tokens int `json:"tokens"`
-	// Total is what the whole prompt cost, with all that is around these texts, and
-	// CountedBy who counted it: it is the one count that the lines of steps show as well.
+	// Total is the cost of the whole prompt, including everything around these texts, and CountedBy says who
+	// counted it. The lines of steps show the same count.
 	Total     int     `json:"total"`
 	CountedBy Counted `json:"counted_by"`
-	// Shared is how many of the first messages are those of the prompt before in the
-	// list, where a conversation went on.
+	// Shared is how many of the first messages are the same as in the prompt before it in the list, for a
+	// conversation that went on.
 	Shared   int                `json:"shared,omitempty"`
 	Messages []ExplainedMessage `json:"messages"`
 	// LeftOut are the pieces that upstream steps offered and did not include.
 	LeftOut []LeftOut `json:"left_out"`
-	// Edited are the files among those of the sources that the flow had in another version when a step of this way ran, and has under
-	// the same name now: places in them are those of the version that the step ran with.
+	// Edited are the files that sources name and that had another text when a step of this way ran, although they
+	// now have the same name. Places in them are places in the version that the step ran with.
 	Edited []string `json:"edited,omitempty"`
-	// Unrecorded is set if the run has not recorded where a text came from that a template rendered: a run of an earlier version, or a
-	// flow that was edited since. The text then has one source, all that the template names.
+	// Unrecorded is set if the run has not recorded the sources of a text that a template rendered: for example a
+	// run of an earlier version, or a flow that was edited since. The text then has one source, which names
+	// everything that the template names.
 	Unrecorded bool `json:"unrecorded,omitempty"`
-	// Providers are those that the step asked if there were several, in the order of their first
-	// requests, with what each cost and why it failed.
+	// Providers are the providers that the step asked if there were several, in the order of their first requests,
+	// with the cost of each and the reason why it failed.
 	Providers []journal.ModelShare `json:"providers,omitempty"`
-	// Cache is how much of the prompt is as in the step's prompt before; nil where there
-	// was none, and for prompts that no model was asked: see [CompareCaches].
+	// Cache is how much of the prompt is the same as in the step's prompt before; nil if there was none, and for
+	// prompts that were sent to no model: see [CompareCaches].
 	Cache *Cache `json:"cache,omitempty"`
 	// Beside are the texts that are sent beside the contents of the messages, for checks of tests.
 	Beside []BesideText `json:"-"`
@@ -56,17 +57,16 @@ const (
 // ExplainedMessage is one message of the prompt.
 type ExplainedMessage struct {
 	Role string `json:"role"`
-	// Tokens is the sum of those of the pieces.
+	// Tokens is the sum of the pieces' tokens.
 	Tokens int `json:"tokens"`
 	// Pieces cover the text of the message without gaps.
 	Pieces []Piece `json:"pieces"`
 }
 
-// Piece is a piece of a message and where it comes from.
+// Piece is a piece of a message with its source.
 type Piece struct {
 	Text string `json:"text"`
-	// Tokens is what the piece costs, estimated: as the call said that put it in, or
-	// by the counter.
+	// Tokens is the estimated cost of the piece: as reported by the call that put it in, or by the counter.
 	Tokens int `json:"tokens"`
 	// Sources are the way of the text from its origin to the prompt, origin first: a
 	// place in the flow, an input, a part that a step took from elsewhere, then the
@@ -94,11 +94,12 @@ type LeftOut struct {
 	Reason string `json:"reason"`
 	Code   string `json:"code,omitempty"`
 	Detail string `json:"detail,omitempty"`
-	// Tokens is what it would have cost; 0 where the call does not say.
+	// Tokens is the cost that it would have had; 0 if the call does not say.
 	Tokens int `json:"tokens"`
 }
 
-// InLanguage returns the explanation with the reasons of what was left out in the language of a reader, whatever the language of the flow.
+// InLanguage returns the explanation with the reasons for left-out parts in the reader's language, whatever the
+// language of the flow.
 func (e *Explanation) InLanguage(language string) *Explanation {
 	told := *e
 	told.LeftOut = slices.Clone(e.LeftOut)
@@ -109,17 +110,17 @@ func (e *Explanation) InLanguage(language string) *Explanation {
 	return &told
 }
 
-// Cache tells how much of a prompt its provider has seen before at its beginning, in the
-// prompt that the step had sent before: what providers can take from their caches.
+// Cache says how much of a prompt's beginning its provider has seen before, in the step's prompt before: the part
+// that providers can serve from their caches.
 type Cache struct {
-	// Run and Step tell whose prompt it is compared with; Run is "" for the same run.
+	// Run and Step name the step whose prompt it is compared with; Run is "" for the same run.
 	Run  string `json:"run,omitempty"`
 	Step string `json:"step"`
-	// Messages and Tokens are what both begin with: whole messages, and tokens, estimated,
-	// with those of the message that differs.
+	// Messages and Tokens count the shared beginning: whole messages, and tokens, estimated, including the shared
+	// part of the message that differs.
 	Messages int `json:"messages"`
 	Tokens   int `json:"tokens"`
-	// Broken is where they part; nil where the prompt goes on after all of the other.
+	// Broken is the first difference; nil if the prompt only continues the other.
 	Broken *CacheBreak `json:"broken,omitempty"`
 }
 
@@ -127,24 +128,25 @@ type Cache struct {
 type CacheBreak struct {
 	// Message is the index of its message.
 	Message int `json:"message"`
-	// Piece is the piece; its Text begins with what both prompts have of it.
+	// Piece is the piece; its Text begins with the part that both prompts share.
 	Piece Piece `json:"piece"`
-	// Tokens are those of the prompt from there on, estimated: what has to be read again.
+	// Tokens are the estimated tokens of the prompt from there on, which have to be read again.
 	Tokens int `json:"tokens"`
 }
 
 // BesideText is a text that a step sends to the model beside the contents of messages.
 type BesideText struct {
-	// Pointer is where the parameters of the step have it: /tools/0/function/description, /messages/2/name.
+	// Pointer is the place in the parameters of the step, for example /tools/0/function/description or
+	// /messages/2/name.
 	Pointer string `json:"pointer"`
-	// Role is that of the message which it is a name of, else RoleTools.
+	// Role is the role of the message for the name of a message, else RoleTools.
 	Role string `json:"role"`
 	// Pieces cover the text.
 	Pieces []Piece `json:"pieces"`
 }
 
-// RoleTools is the role of texts outside the messages: those of the definitions of tools, of the schema of the answer, and of what extra
-// adds to the request.
+// RoleTools is the role of texts outside the messages: the definitions of tools, the schema of the answer, and the
+// members that extra adds to the request.
 const RoleTools = "tools"
 
 // eachPiece visits the pieces of the messages and beside them, and that at which the cache breaks.

@@ -9,13 +9,12 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// isForeign reports whether a call is that of a plugin or of a server, whose words about its
-// sources are checked: its name has a dot.
+// isForeign reports whether a call belongs to a plugin or a server, whose words about its sources are checked: its
+// name has a dot, for example mcp.search.
 func isForeign(call string) bool { return strings.Contains(call, ".") }
 
-// foreignParts returns the parts in a list that a foreign call has put out. Unlike those of
-// built-in calls they are in the prompt where they do not say; of an output without messages,
-// message 0 is its text.
+// foreignParts returns the parts in a list that a foreign call has put out. Unlike the parts of built-in calls
+// they count as included by default; in an output without messages, message 0 is its text.
 func foreignParts(output, list value.Value) (parts []calls.Part) {
 	_, hasMessages := output.Get("messages")
 	for _, item := range list.List() {
@@ -34,9 +33,9 @@ func foreignParts(output, list value.Value) (parts []calls.Part) {
 	return parts
 }
 
-// isCredible reports whether a part can be what its call claims: of a foreign call each origin must
-// be a parameter that the call had, and have the bytes that it is said to have given. origins are
-// those of the stretch.
+// isCredible reports whether a call's claim about a part can be true: each origin of a foreign call must name a
+// parameter that the call had, and have the bytes that it is said to have given. origins are the origins of the
+// stretch.
 func isCredible(got *journal.StepState, origins []calls.Origin, stretch string) bool {
 	if got == nil || !isForeign(got.Call) {
 		return true
@@ -76,5 +75,5 @@ func isBetweenRunes(text string, start, end int) bool {
 // callHTTP is the call that reaches other machines.
 const callHTTP = "http"
 
-// isOfServer reports whether a call is a tool of an MCP server, which may answer with what it has from elsewhere.
+// isOfServer reports whether a call is a tool of an MCP server, which may answer with data from elsewhere.
 func isOfServer(call string) bool { return strings.HasPrefix(call, "mcp.") }

@@ -16,7 +16,7 @@ func (x *explainer) rootFrame(flow *flow.Flow) *frame {
 	return x.frameOf(frameKey{flow: flow}, func() *frame { return &frame{flow: flow, inputs: x.record.Inputs, until: x.untilOf(flow)} })
 }
 
-// frameOf returns the frame of a key: always the same, so that what is known of its sites is found again.
+// frameOf returns the frame of a key: always the same one, so that the facts cached for its sites are found again.
 func (x *explainer) frameOf(key frameKey, newFrame func() *frame) *frame {
 	known, ok := x.frames[key]
 	if !ok {
@@ -26,8 +26,7 @@ func (x *explainer) frameOf(key frameKey, newFrame func() *frame) *frame {
 	return known
 }
 
-// subFlow returns the outputs of the flow that a step runs; ok is false where that flow is
-// not known.
+// subFlow returns the outputs of the flow that a step runs; ok is false if that flow is not known.
 func (x *explainer) subFlow(at site) (outputs site, ok bool) {
 	if at.step == nil || at.step.Sub == nil || at.got == nil {
 		return site{}, false
@@ -73,8 +72,8 @@ func (x *explainer) host(at site) site {
 	return at
 }
 
-// stepOf returns the record of a step of the frame, or of the item of it that members
-// begin with; it is nil where the step did not run.
+// stepOf returns the record of a step of the frame, or of its item if members begin with the index of one; got is
+// nil if the step did not run.
 func (x *explainer) stepOf(at *frame, s *flow.Step, members []string) (run site, rest []string) {
 	id := at.prefix + s.ID
 	if s.ForEach != nil && len(members) > 0 {
@@ -129,8 +128,8 @@ func (x *explainer) untilOf(f *flow.Flow) int64 {
 	return x.earlier[i].Until
 }
 
-// callerOf returns the site whose call got the parameters that origins point into: the step,
-// or the call that it ran inside itself. The pieces of a call's work have its parameters.
+// callerOf returns the site of the call whose parameters the origins point into: the step, or the call that it ran
+// inside itself. The pieces of a call's work share its parameters.
 func (x *explainer) callerOf(at site) site {
 	for journal.IsPseudoStep(at.got.ID) && at.got.Input.IsNull() {
 		outer := x.record.Step(journal.OuterPath(at.got.ID))
@@ -142,7 +141,8 @@ func (x *explainer) callerOf(at site) site {
 	return at
 }
 
-// siteInside returns the site of a call, or of a flow, that a tool of an agent has run; ok is false where it is not known what that is.
+// siteInside returns the site of a call or flow that an agent's tool has run; ok is false if its definition is
+// unknown.
 func (x *explainer) siteInside(agent site, inner *journal.StepState) (at site, ok bool) {
 	if known, isKnown := x.inside[inner]; isKnown {
 		return site{agent.frame, known, inner}, true
@@ -163,7 +163,7 @@ func (x *explainer) siteInside(agent site, inner *journal.StepState) (at site, o
 	return site{agent.frame, &step, inner}, true
 }
 
-// innerFlow returns the flow of a file that the tools of an agent name; nil where it was not read with the flow.
+// innerFlow returns the flow of a file that the tools of an agent name; nil if it was not read with the flow.
 func innerFlow(agent site, file string) *flow.Flow {
 	file = filepath.FromSlash(file)
 	if !filepath.IsAbs(file) {
@@ -177,7 +177,7 @@ func innerFlow(agent site, file string) *flow.Flow {
 	return nil
 }
 
-// agentStep returns the step of the agent that ran what a step stands for, itself for any other.
+// agentStep returns the step of the agent that ran this step as a tool; the step itself for any other.
 func (x *explainer) agentStep(step *flow.Step) *flow.Step {
 	if agent, ok := x.agents[step]; ok {
 		return agent
@@ -185,8 +185,8 @@ func (x *explainer) agentStep(step *flow.Step) *flow.Step {
 	return step
 }
 
-// flowOfTool returns the site of a flow that a tool of an agent has run, and the rest of an id below the agent; ok is false where the
-// id is not that of a step in such a flow.
+// flowOfTool returns the site of a step in a flow that an agent's tool has run, and the rest of an id below the
+// agent; ok is false if the id is not of such a step.
 func (x *explainer) flowOfTool(agent site, id string) (at site, rest string, ok bool) {
 	use, below, isInside := strings.Cut(id, "/")
 	work, rest, hasRest := strings.Cut(below, "/")

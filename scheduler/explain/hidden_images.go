@@ -12,17 +12,17 @@ import (
 	"github.com/callnode/scheduler/llm/value/span"
 )
 
-// hiddenImage is what a journal shows in a text instead of an image: see
-// [journal.EventReader]. Provenance counts the bytes of the text with the image.
+// hiddenImage matches the text that a journal shows instead of an image: see [journal.EventReader]. Provenance
+// counts the bytes of the text with the image.
 var hiddenImage = regexp.MustCompile(`(^image)?;sha256=[0-9a-f]{64};size=([0-9]{1,15})`)
 
-// layout tells where the bytes of a text with images stand in it as it is shown. The zero
-// layout is of a text without them.
+// layout maps bytes of a text with images to bytes of the text as it is shown. The zero layout is for a text
+// without images.
 type layout struct {
 	hidden []hiddenRange
 }
 
-// hiddenRange is the range of an image in the whole text, and of what is shown for it.
+// hiddenRange is the range of an image in the whole text, and of its placeholder in the shown text.
 type hiddenRange struct{ whole, shown value.ByteRange }
 
 // layoutOf returns the layout of a shown text, in which an image was written as most are.
@@ -44,8 +44,8 @@ func layoutOf(text string) (l layout) {
 	return l
 }
 
-// fittedLayout returns the layout of a shown text, which begins at a byte of its message and is
-// told of by parts; ok is false where it is not known how long the images are.
+// fittedLayout returns the layout of a shown text, which begins at a byte of its message and is described by
+// parts; ok is false if the lengths of the images are not known.
 func fittedLayout(text string, parts []calls.Part, first int) (l layout, ok bool) {
 	l = layoutOf(text)
 	if l.hidden == nil {
@@ -69,8 +69,8 @@ func (l layout) wholeLen(text string) int {
 	return len(text) + last.whole.End - last.shown.End
 }
 
-// shownAt returns the byte of the shown text for one of the whole text; of an image, the end of
-// what is shown for it.
+// shownAt returns the byte of the shown text for a byte of the whole text; for an image, the end of its
+// placeholder.
 func (l layout) shownAt(offset int) int {
 	shift := 0
 	for _, h := range l.hidden {
@@ -85,7 +85,7 @@ func (l layout) shownAt(offset int) int {
 	return offset + shift
 }
 
-// shownSpans returns the spans of a whole text as those of the text as it is shown.
+// shownSpans converts the spans of a whole text to spans of the shown text.
 func (l layout) shownSpans(spans []span.Span, text string) []span.Span {
 	if len(l.hidden) == 0 || len(spans) == 0 || spans[len(spans)-1].End != l.wholeLen(text) {
 		return spans
@@ -100,8 +100,8 @@ func (l layout) shownSpans(spans []span.Span, text string) []span.Span {
 	return shown
 }
 
-// shownOrigins returns the origins of a piece that begins at a byte of the whole text: those of
-// the shown piece. What is shown for an image is no copy.
+// shownOrigins returns the origins of the shown piece for the origins of a piece that begins at a byte of the
+// whole text. The placeholder of an image is no copy.
 func (l layout) shownOrigins(origins []calls.Origin, start int) []calls.Origin {
 	if l.hidden == nil {
 		return origins
@@ -142,8 +142,7 @@ func (l layout) shownOrigins(origins []calls.Origin, start int) []calls.Origin {
 	return shown
 }
 
-// shownOrigin returns an origin whose bytes are counted in a whole text as one of the text as it
-// is shown.
+// shownOrigin converts an origin whose bytes are counted in a whole text to bytes of the shown text.
 func shownOrigin(o calls.Origin, source string) calls.Origin {
 	l := layoutOf(source)
 	if l.hidden == nil {
@@ -155,8 +154,8 @@ func shownOrigin(o calls.Origin, source string) calls.Origin {
 	return o
 }
 
-// computedWhole returns the origins of a text of which is not known what gave which byte:
-// it was computed from all of them.
+// computedWhole credits all origins of the parts to the whole text, for example for a filter such as `join` that
+// mixes them: nothing is known about single bytes.
 func computedWhole(parts []calls.Part, text string) (all []calls.Origin) {
 	for _, part := range parts {
 		for _, o := range part.Origins {
@@ -167,8 +166,8 @@ func computedWhole(parts []calls.Part, text string) (all []calls.Origin) {
 	return all
 }
 
-// shownText returns the origins of a whole text, of which the last tells of its end, as those of
-// the shown text.
+// shownText converts the origins of a whole text to origins of the shown text. The last origin marks the end of
+// the whole text.
 func shownText(origins []calls.Origin, text string) []calls.Origin {
 	whole := calls.Part{Origins: origins}
 	for _, o := range origins {

@@ -22,12 +22,12 @@ type located struct {
 	// inMessage is its pointer in the message; isContent is set for text of the content.
 	inMessage string
 	isContent bool
-	// media is the image, or the like, that text stands for.
+	// media is the image, or other medium, that text is a placeholder for.
 	media value.Value
 }
 
-// finalPrompt finds the messages in what a step got (a chat) or gave (input,
-// context, in-chat, template). s is nil where the flow of the step is not known.
+// finalPrompt finds the messages in the input of a step that asks (chat), or in the output of one that builds a
+// prompt (input, context, in-chat, template). s is nil if the flow of the step is not known.
 func finalPrompt(s *flow.Step, got *journal.StepState) []promptMessage {
 	asks := s != nil && s.Def.Info.UsesLLM
 	if list, ok := got.Input.Get("messages"); ok && len(list.List()) > 0 {
@@ -36,7 +36,7 @@ func finalPrompt(s *flow.Step, got *journal.StepState) []promptMessage {
 		}
 	}
 	if asks || len(got.Prompts) > 0 {
-		return nil // what it gave are the model's words
+		return nil // its output is the model's words
 	}
 	if list, ok := got.Output.Get("messages"); ok {
 		return promptMessages(list, ofOutput)
@@ -50,7 +50,7 @@ func finalPrompt(s *flow.Step, got *journal.StepState) []promptMessage {
 	return nil
 }
 
-// mediaMark stands for a part of a message that is not text.
+// mediaMark returns the placeholder of a message part that is not text, for example "[image_url]".
 func mediaMark(part value.Value) string {
 	kind, _ := part.Get("type")
 	name, _ := kind.Str()

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// scopeOf holds what the run recorded under the names of a site's templates.
+// scopeOf holds the values that the run recorded under the names of a site's templates.
 func (x *explainer) scopeOf(at site) recordedNames {
 	if at.got != nil {
 		at.got = x.record.HostOf(at.got)
@@ -69,7 +69,7 @@ func (x *explainer) sharedNamesOf(at site) *sharedNames {
 	return shared
 }
 
-// historyOf returns what the steps before left.
+// historyOf returns the inputs and outputs of the steps before.
 func (x *explainer) historyOf(at site) value.Value {
 	var history []value.Value
 	for _, s := range x.upstream(at) {
@@ -117,8 +117,8 @@ func (x *explainer) upstreamValue(at site, name string) (v value.Value, ok bool)
 	return v, ok
 }
 
-// upstreamPlace returns the step whose output is the summary, or the facts, that a site
-// sees, and where in the output; no step where they are an input.
+// upstreamPlace returns the step whose output is the summary, or the facts, that a site sees, and the place in the
+// output; it returns no step if they are an input.
 func (x *explainer) upstreamPlace(at site, name string) (run site, members []string) {
 	run, ok := x.newestOf(at, name)
 	if !ok {

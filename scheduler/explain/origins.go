@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// explainUsed explains, for a text that was computed from a name with members, what that name comes from.
+// explainUsed explains the sources of a name with members, for a text that was computed from it.
 func (x *explainer) explainUsed(at site, members []string, hops int) []Piece {
 	if hops > maxHops {
 		return singlePiece("", Source{Kind: SourceFlow, Possible: []Source{anywhere}})
@@ -44,8 +44,8 @@ func (x *explainer) explainGivens(at site, hops int) (all []Piece) {
 	})
 }
 
-// makerOf returns the source of a text that a step made and whose call does not say from what: a model, where it
-// asks one; else what it was given may be in the text.
+// makerOf returns the source of a text that a step made and whose call does not report its sources: a model, if
+// the call asks one; else anything that the call was given may be in the text.
 func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops int) Source {
 	isOfStep := at.step != nil && (at.got.Call == at.step.Call || at.got.IsGiven)
 	if of != ofOutput || !isOfStep {
@@ -55,7 +55,7 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 	asksModel := info.UsesLLM && (!info.LLMOptional || at.got.Usage.Total() > 0)
 	text, isText := at.got.Output.At(pointer)
 	isText = isText && text.Kind() == value.String
-	isQuoted := isText && strings.HasPrefix(pointer, "/error/") // it may name what the step was given
+	isQuoted := isText && strings.HasPrefix(pointer, "/error/") // it may name the step's parameters
 	switch {
 	case at.got.IsGiven && at.step.Call == flow.CallFlow: // its steps have not run
 		maker.Possible = []Source{{Kind: SourceStep, Call: callHTTP}, {Kind: SourceMemory}, {Kind: SourceModel}}
@@ -67,7 +67,7 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 		maker.Origins = []Source{{Kind: SourceMemory}}
 		isQuoted = isText
 	case at.step.Call == flow.CallFlow:
-		if at.step.Sub == nil || isQuoted { // what failed in it may tell anything
+		if at.step.Sub == nil || isQuoted { // a failure in it may quote anything
 			maker.Possible = []Source{anywhere}
 		}
 	case isForeign(at.got.Call), isText:
@@ -86,7 +86,7 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 	return maker
 }
 
-// outsideOf returns what the call of a site gets texts from beside what it was given. What it says of a failure may quote them.
+// outsideOf returns the sources of a site's call other than its parameters. Its error messages may quote them.
 func outsideOf(at site) (sources []Source) {
 	info := at.step.Def.Info
 	if info.UsesLLM {

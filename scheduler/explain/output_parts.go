@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// partsOfOutput returns the provenance in the output of a call. That of a flow is what its author
-// chose, which may be the parts of a step in it.
+// partsOfOutput returns the provenance in the output of a call. A flow's output is chosen by its author, and may
+// hold the parts of a step in it; it returns none for a flow.
 func partsOfOutput(call string, output value.Value) (all []calls.Part) {
 	if call == flow.CallFlow {
 		return nil
@@ -41,8 +41,8 @@ type partPlace struct {
 	first int
 }
 
-// placeOfParts returns the place of the text at a pointer of an output; ok is false where
-// no part can tell of it: parts tell of the texts of a message, not of the names and kinds around them.
+// placeOfParts returns the place of the text at a pointer of an output; ok is false if no part can describe it:
+// parts describe the texts of a message, not the names and kinds around them.
 func placeOfParts(output value.Value, pointer string) (place partPlace, ok bool) {
 	const withContent, withText = 3, 5 // messages, index, content; and the text of an item of the content
 	tokens := flow.PointerTokens(pointer)
@@ -107,7 +107,7 @@ func (p outputParts) partsAt(place partPlace) []calls.Part {
 	return p.byPlace[place]
 }
 
-// partAt returns the part whose own text stands at a pointer of an output.
+// partAt returns the part whose own text is at a pointer of an output.
 func partAt(output value.Value, pointer string) (part calls.Part, ok bool) {
 	above, isText := strings.CutSuffix(pointer, "/text")
 	isOfList := strings.HasPrefix(above, "/parts/") || strings.HasPrefix(above, "/trace/")
@@ -118,8 +118,8 @@ func partAt(output value.Value, pointer string) (part calls.Part, ok bool) {
 	return part, value.Decode(v, &part) == nil
 }
 
-// imageAt returns the part that tells of the image which a text stands for at a pointer of an output: the images of a message are told in
-// their order.
+// imageAt returns the part that describes an image whose placeholder is at a pointer of an output: the images of a
+// message are described in order.
 func (p outputParts) imageAt(output value.Value, pointer, text string) (image calls.Part, ok bool) {
 	const withItem = 4 // messages, index, content, index
 	tokens := flow.PointerTokens(pointer)
@@ -171,8 +171,9 @@ func cutOrigins(origins []calls.Origin, from, size int) []calls.Origin {
 	return cut
 }
 
-// shownParts returns the parts of a text that begins at a byte of its message, in their order, as the text is shown: Start and End are
-// bytes of that, also of the origins. What overlaps the part before, and what its call cannot have told rightly, is left out.
+// shownParts returns the parts of a text that begins at a byte of its message, in their order, as the text is
+// shown: Start and End, also of the origins, are bytes of the shown text. Parts that overlap the one before, or
+// that the call cannot have reported correctly, are left out.
 func shownParts(got *journal.StepState, parts []calls.Part, l layout, text string, first int) (shown []calls.Part) {
 	end, size := 0, l.wholeLen(text)
 	for _, part := range parts {
