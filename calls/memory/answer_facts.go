@@ -39,7 +39,7 @@ type verdicts struct {
 	isSingle bool
 	// updates orders memories that no fact judges; nil does not.
 	updates *facts.Updates
-	// ids are those of the memories that replaced others.
+	// ids are the ids of the memories that replaced others.
 	ids map[uint32]string
 }
 
@@ -191,7 +191,7 @@ func (v *verdicts) isAnswer(seq uint32) bool {
 	return ok && d.rank >= 0
 }
 
-// relevance returns the relevance of a memory whose own is given.
+// relevance returns the relevance of a memory in the light of the verdicts; own is its relevance without them.
 func (v *verdicts) relevance(seq uint32, own float64) float64 {
 	if v == nil {
 		return own

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// What stores share.
+// Helpers that all stores share.
 
 // NewForeignIDError returns the error for an id that belongs to another user.
 func NewForeignIDError(id string) error {

@@ -11,7 +11,7 @@ type candidate struct {
 	// byMeaning reports whether its meaning alone makes it worth showing, onlyByMeaning
 	// whether no word found it.
 	byMeaning, onlyByMeaning bool
-	// again counts the other memories with the same words, for which this one stands.
+	// again counts the other memories with the same words, which are not listed.
 	again int
 }
 

@@ -15,9 +15,9 @@ func CategoryKey(category string) string {
 	return cases.Fold().String(strings.TrimSpace(norm.NFKC.String(category)))
 }
 
-// wordsKey returns the form in which two contents say the same thing twice: as ContentKey, without
-// case, the marks at the end and the blanks beside a Chinese character, where none belongs. "I like tea" and "i like  tea!" are one, and so
-// are 我喜欢绿茶 and 我喜欢 绿茶！.
+// wordsKey returns a key that is equal for contents with the same words: ContentKey without case, the marks at the
+// end and blanks beside a Chinese character. For example "I like tea" and "i like  tea!" have one key, and so have
+// 我喜欢绿茶 and 我喜欢 绿茶！.
 func wordsKey(content string) string {
 	key := blankBesideHan.ReplaceAllString(cases.Fold().String(ContentKey(content)), "$1$2")
 	if words := strings.TrimRightFunc(key, func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSpace(r) }); words != "" {

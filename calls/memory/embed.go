@@ -49,8 +49,8 @@ func (d *embeddingRun) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// embedBatch embeds memories: new ones together, those of a failed batch one by one,
-// because one of them may be the cause.
+// embedBatch embeds memories: new ones together, the ones of a failed batch one by one, because one of them may be
+// the cause.
 func (d *embeddingRun) embedBatch(ctx context.Context, list []Embedding) error {
 	var fresh []Embedding
 	var parts [][]Embedding

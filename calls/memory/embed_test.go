@@ -54,7 +54,7 @@ func (b *bench) run() memory.Report {
 	return report
 }
 
-// find returns the contents of what is found, and the notes.
+// find returns the contents of the memories found, and the notes.
 func (b *bench) find(text string) (contents []string, notes string) {
 	b.Helper()
 	found, err := b.GetRelevantMemories(b.Context(), &memory.Query{Users: memory.User("ann"), Text: text, Now: b.now, MinRelevance: memory.DefaultMinRelevance})
@@ -212,7 +212,7 @@ func TestEmbeddingPoison(t *testing.T) {
 	b.waiting(1)
 }
 
-// TestEmbeddingStopped: what was being embedded when the process ended is not lost.
+// TestEmbeddingStopped: memories that were being embedded when the process ended are not lost.
 func TestEmbeddingStopped(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *sqlmemory.Store {

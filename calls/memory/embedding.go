@@ -93,8 +93,8 @@ func (e *Embeddings) embedQuery(ctx context.Context, store Store, q *Query, now 
 // shortQuery is the length in bytes below which a query means little by itself.
 const shortQuery = 20
 
-// embeddedText returns the text that is embedded of a query: a short one together with
-// what was said before.
+// embeddedText returns the text that is embedded for a query: a short question together with the user's last
+// utterance before it.
 func (q *Query) embeddedText() string {
 	if n := len(q.Earlier); n > 0 && len(q.Text) < shortQuery {
 		return truncateRunes(q.Earlier[n-1], maxEmbedded) + "\n" + q.Text

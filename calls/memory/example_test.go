@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
-// A program opens a store, saves what was said, and searches it. No model is needed.
+// A program opens a store, saves utterances, and searches them. No model is needed.
 func Example() {
 	ctx := context.Background()
 	store, err := sqlmemory.OpenTemporary(ctx, sqlmemory.FileOptions{}) // or sqlmemory.OpenFile with a directory

@@ -166,7 +166,7 @@ func (s *MetaSnapshot) Text() string {
 	return strings.Join(s.Keywords, "\n") + "\n" + s.Category + "\n" + s.Description
 }
 
-// What the words of snapshots count beside those of the memories.
+// The weights of words of snapshots, beside 1 for words of memories.
 const (
 	SnapshotWeight = 1.0
 	MetaWeight     = 0.3

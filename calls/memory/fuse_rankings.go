@@ -19,11 +19,10 @@ const (
 	weightMeaning = 0.4
 )
 
-// What a cosine says, on the scale of the model from 0, as near as what has nothing to
-// do with a question, to 1, as near as an answer.
+// The scale of a model's cosines goes from 0, for texts unrelated to a question, to 1, for answers.
 const (
-	// halfMeaning is where a memory becomes worth showing: among many memories some
-	// unrelated ones come near.
+	// halfMeaning is the point from which a memory is worth showing: among many memories some unrelated ones come
+	// near.
 	halfMeaning  = 0.65
 	steepMeaning = 8
 	// minSpan is the minimum distance of the two for the model's cosines to mean anything.
@@ -43,12 +42,12 @@ func (m *Model) relevanceOf(cosine float64) float64 {
 type ranking struct {
 	hits      []rank.Hit
 	relevance func(score float64) float64
-	// byMeaning are the hits whose meaning alone makes them worth showing, onlyByMeaning
-	// those that no word found.
+	// byMeaning are the hits whose meaning alone makes them worth showing, onlyByMeaning the ones that no word
+	// found.
 	byMeaning, onlyByMeaning map[uint32]bool
 }
 
-// nearestMemories returns the memories whose vectors are nearest to that of the query.
+// nearestMemories returns the memories whose vectors are nearest to the query's.
 func (q *Query) nearestMemories(ctx context.Context, shelf UserIndex, keep func(uint32, rank.Entry) bool) ([]vector.Near, error) {
 	ix := shelf.Index()
 	best, probe := vector.NewNearest(fuseBest), vector.NewProbe(q.Vector.Values)
@@ -80,10 +79,9 @@ type fused struct {
 
 // fuseRankings makes one list of the hits by words and of the nearest.
 //
-// The order of reciprocal ranks says nothing of how much a memory matters: also the
-// best of nothing is first. So what is worth showing by its words or by its meaning
-// comes before all that is not, and of either, the ranks decide. The relevances are
-// given out in that order: as many memories are above a cut as deserve it.
+// The order of reciprocal ranks does not say how much a memory matters: even among bad hits one is first. So the
+// hits that are worth showing by their words or by their meaning come before all others, and within both groups
+// the ranks decide. The relevances are handed out in that order: the number of hits above a cut stays the same.
 func fuseRankings(words *rank.Result, near []vector.Near, m *Model) *ranking {
 	r := &ranking{relevance: relevanceOfScore, byMeaning: map[uint32]bool{}, onlyByMeaning: map[uint32]bool{}}
 	bySeq := map[uint32]*fused{}
@@ -123,7 +121,7 @@ func fuseRankings(words *rank.Result, near []vector.Near, m *Model) *ranking {
 	}
 	slices.SortFunc(relevances, func(a, b float64) int { return cmp.Compare(b, a) })
 	for i, f := range all {
-		if i > 0 { // what the ranks put in order is not equal in the end
+		if i > 0 { // hits that the ranks put in order do not get equal scores
 			relevances[i] = max(0, min(relevances[i], relevances[i-1]-2e-6))
 		}
 		f.hit.Score = scoreOfRelevance(relevances[i])
@@ -132,8 +130,8 @@ func fuseRankings(words *rank.Result, near []vector.Near, m *Model) *ranking {
 	return r
 }
 
-// oddsPower makes the scores of a fused list as steep as those of a search by words, so
-// that a boost changes the relevance alike.
+// oddsPower makes the scores of a fused list as steep as in a search by words, so that a boost changes the
+// relevance alike.
 const oddsPower = 4
 
 func scoreOfRelevance(relevance float64) float64 {

@@ -21,16 +21,15 @@ import (
 //go:embed lang/en lang/zh
 var prompts embed.FS
 
-// SnapshotGenerator lets a model write snapshots. Its LLM stands for the LLMService of the
-// documents: [llm.Provider] chats, [ask.JSON] is generate_json. Without a model, or if its answers
-// are unusable, it extracts sentences of the memories. The caller sets its fields; it
-// is safe for concurrent use.
+// SnapshotGenerator lets a model write snapshots. Its LLM is the LLMService of the documents: [llm.Provider]
+// chats, [ask.JSON] is generate_json. Without a model, or if its answers are unusable, it extracts sentences of
+// the memories. The caller sets its fields; it is safe for concurrent use.
 type SnapshotGenerator struct {
 	// LLM is the model; nil means none.
 	LLM llm.Provider
 	// Model is the vendor's name of the model to ask; "" is the provider's setting.
 	Model string
-	// Language is that of the prompts, Languages has those of further ones.
+	// Language is the language of the prompts, Languages adds further ones.
 	Language  string
 	Languages fs.FS
 	// Clock dates snapshots; nil is the machine's.
@@ -40,7 +39,7 @@ type SnapshotGenerator struct {
 	Warn func(warning string)
 }
 
-// detailAnswer and meta are what a model answers.
+// detailAnswer and metaAnswer are answers of a model.
 type detailAnswer struct {
 	KeyPoints  []string `json:"key_points" min:"1"`
 	Category   string   `json:"category" min:"1"`
@@ -53,17 +52,18 @@ type metaAnswer struct {
 	Description string   `json:"description" min:"1"`
 }
 
-// maxTrials is the number of times a model is asked, again with what was wrong.
+// maxTrials is the number of times a model is asked; the second time the prompt names the mistakes of the first
+// answer.
 const maxTrials = 2
 
-// maxList and maxLength bound what a model may write, in items and in characters.
+// maxList and maxLength bound a model's lists, in items, and texts, in characters.
 const (
 	maxList   = 20
 	maxLength = 1000
 )
 
-// GenerateDetailSnapshot (generate_detail_snapshot in the documents) sums memories up; categories are those that exist. The
-// error is the provider's.
+// GenerateDetailSnapshot (generate_detail_snapshot in the documents) sums memories up; categories are the existing
+// ones. The error is the provider's.
 func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories []BaseMemory, snapshotID string, categories ...string) (MemorySnapshot, error) {
 	fallback := ExtractSnapshot(snapshotID, memories, g.now())
 	var lines []ask.TracedLine
@@ -172,7 +172,7 @@ func (g *SnapshotGenerator) askModel(ctx context.Context, prompt string, values 
 	return false, nil
 }
 
-// warnUnusable tells why a snapshot is not the model's.
+// warnUnusable warns that a snapshot is not the model's, and why.
 func (g *SnapshotGenerator) warnUnusable(why any) {
 	g.warn("the model's answers for a snapshot cannot be used, so it has sentences of the memories: %v", why)
 }
@@ -209,7 +209,7 @@ func (g *SnapshotGenerator) now() time.Time {
 	return g.Clock()
 }
 
-// cleanTexts cleans a list and drops what is empty or too much.
+// cleanTexts cleans a list and drops empty texts and surplus ones.
 func cleanTexts(list []string) (out []string) {
 	for _, s := range list {
 		s = cleanText(s)

@@ -28,8 +28,7 @@ func (m *partsModel) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 	return m.Provider.Chat(ctx, req)
 }
 
-// The prompt for a snapshot tells which memory each of its lines is, also where two say the
-// same.
+// The prompt for a snapshot credits each of its lines to its memory, even if two memories have the same text.
 func TestSnapshotPromptParts(t *testing.T) {
 	model := &partsModel{Provider: scripted.Texts("no JSON", `{"key_points": ["Tea."], "category": "taste", "importance": 0.5}`)}
 	g := memory.SnapshotGenerator{LLM: model}

@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Kind is what an id identifies: its prefix.
+// Kind is the kind of thing that an id identifies: its prefix.
 type Kind string
 
 // The kinds of ids.
@@ -38,9 +38,10 @@ func DeriveID(kind Kind, key string, at time.Time) string {
 	return idOf(kind, at, uuid.UUID(sum[:16]))
 }
 
-// OwnID returns the id under which a memory of a user is kept that somebody names who sees that user's memories alone: the id
-// itself where it is of such a memory, else one derived from it. An id of another user and one that does not exist are treated alike, so that
-// nothing tells which of both it is; for example an import that is repeated saves the same memories again.
+// OwnID returns the id under which a memory is saved if the id was given by somebody who sees only this user's
+// memories: the id itself if it belongs to one of them, else an id derived from it. An id of another user's memory
+// and an unknown id are treated alike, so that the result does not reveal which of the two it is. The derived id
+// is always the same: for example an import that is repeated saves the same memories again.
 func OwnID(ctx context.Context, store Loader, user, id string) (string, error) {
 	given, err := UUIDOf(MemoryID, id)
 	if err != nil {
@@ -119,8 +120,8 @@ func ParseTimeIn(text string, zone *time.Location) (time.Time, error) {
 	return t.In(zoneOf(text, zone)), nil
 }
 
-// ParseTime reads a time, to the millisecond: RFC 3339, or a date with or without a
-// time of day, in UTC. It refuses the zero time, the first moment of the year 1, which stands for a time that is not given.
+// ParseTime reads a time, to the millisecond: RFC 3339, or a date with or without a time of day, in UTC. It
+// refuses the zero time, the first moment of the year 1, because it means that no time is given.
 func ParseTime(text string) (time.Time, error) {
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, text); err == nil {

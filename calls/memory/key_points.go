@@ -35,10 +35,9 @@ func wordsOf(doc *rank.Document) (words []string) {
 	return words
 }
 
-// findSpokenOf returns the [rank.Query.SpokenOf] of a search: the memories of which the key points
-// that answer the query speak, by the ids of their snapshots. A snapshot sums up many memories:
-// one that has nothing of the key point is not what the query asks for, for example a greeting in
-// the session whose key point is a promotion.
+// findSpokenOf returns the [rank.Query.SpokenOf] of a search. For each snapshot, by its id, it finds the memories
+// that the key points answering the query are about. A snapshot sums up many memories, and a memory that shares no
+// words with the key point is not wanted, for example a greeting in the session whose key point is a promotion.
 func findSpokenOf(index UserIndex) func(context.Context, *rank.Analysis, []rank.Extra) (map[string][]uint32, error) {
 	return func(ctx context.Context, a *rank.Analysis, snapshots []rank.Extra) (map[string][]uint32, error) {
 		points, err := loadKeyPoints(ctx, index, a, snapshots)

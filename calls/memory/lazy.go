@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// FromEnv returns the memory of a call. Its error is an [*calls.Error] that names what
-// is missing.
+// FromEnv returns the memory of a call. If the settings or the flow lack something, the error is an [*calls.Error]
+// that names it.
 func FromEnv(ctx context.Context, env *calls.Env) (*SnapshotProcessor, error) {
 	switch m := env.Memory.(type) {
 	case *SnapshotProcessor:
@@ -21,10 +21,9 @@ func FromEnv(ctx context.Context, env *calls.Env) (*SnapshotProcessor, error) {
 		WithHint("run it with a state directory; --ephemeral keeps memories only for the run")
 }
 
-// Lazy is a memory whose store is opened by the first call that needs it: a run that
-// needs none opens no file. The program creates one for each run. What reads memory
-// unasked, such as the history of a prompt, finds nothing in a single call that names neither
-// a user nor a session. It is safe for concurrent use.
+// Lazy is a memory whose store is opened by the first call that needs it: a run without such a call opens no file.
+// The program creates one for each run. Readers that were not asked for, such as the history of a prompt, find
+// nothing in a single call that names neither a user nor a session. It is safe for concurrent use.
 type Lazy struct {
 	open func(context.Context) (*SnapshotProcessor, error)
 

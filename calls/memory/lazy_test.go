@@ -27,7 +27,7 @@ func TestLazy(t *testing.T) {
 	env := calls.NewEnv()
 	env.Memory = lazy
 
-	// Without a user and a session, nobody asks for a memory.
+	// Without a user and a session, the memory is not asked.
 	turns, err := lazy.Recent(t.Context(), calls.Scope{}, 9)
 	found, err2 := lazy.Retrieve(t.Context(), calls.Scope{}, "figs", 9)
 	if turns != nil || found != nil || err != nil || err2 != nil || opened != 0 || lazy.Opened() != nil {
@@ -76,7 +76,7 @@ func TestExtractedKeywordsAreWords(t *testing.T) {
 	}
 }
 
-// waiting is a model that takes longer than anybody waits.
+// waiting is a model that takes longer than every timeout.
 type waiting struct{}
 
 func (waiting) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {

@@ -34,7 +34,7 @@ func LintID(params value.Value, name string, kind Kind) []schema.Problem {
 	return nil
 }
 
-// formatProblem makes the problem of a parameter whose text is of another form.
+// formatProblem makes the problem of a parameter whose text has the wrong format.
 func formatProblem(name string, err error) schema.Problem {
 	p := calls.ProblemOf("/"+name, err)
 	p.Keyword = "format"

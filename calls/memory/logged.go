@@ -8,10 +8,10 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// NewLogged returns a store that logs each change and each search at the level debug, and each
-// failure as a warning. The manager, the cleanup and the archive work through a store, so that
-// the log tells of them too. It holds ids, users and counts, and no content. A mistake of the
-// caller, for example a malformed id, and cancelled work do not count as failures.
+// NewLogged returns a store that logs each change and each search at the level debug, and each failure as a
+// warning. The manager, the cleanup and the archive work through a store, so the log has their work too. It holds
+// ids, users and counts, and no content. A mistake of the caller, for example a malformed id, and cancelled work
+// do not count as failures.
 func NewLogged(store Store, log *slog.Logger) Store { return &logged{store, log} }
 
 // logged is the store of [NewLogged]. It lives as long as the store in it, and is as safe for
@@ -84,7 +84,7 @@ func (l *logged) Search(ctx context.Context, q *Query) (*Found, error) {
 func (l *logged) Complete(ctx context.Context, job *Job) error {
 	err := l.Store.Complete(ctx, job)
 	if errors.Is(err, ErrStale) {
-		return err // no failure: its report tells of it
+		return err // no failure: its report has it
 	}
 	return l.report(ctx, "Complete", err, "user", job.User, "session", job.Session, "category", job.Category)
 }

@@ -24,8 +24,8 @@ type failing struct {
 
 func (f failing) Search(context.Context, *memory.Query) (*memory.Found, error) { return nil, f.err }
 
-// A store tells what it does, with counts and without contents, and warns of what fails: not of
-// mistakes of the caller.
+// A store logs its work, with counts and without contents, and warns of failures, but not of mistakes of the
+// caller.
 func TestLogged(t *testing.T) {
 	store, err := sqlmemory.OpenTemporary(t.Context(), sqlmemory.FileOptions{})
 	if err != nil {

@@ -18,8 +18,7 @@ type SnapshotManager struct {
 	Clock func() time.Time
 }
 
-// SnapshotStore is what a [SnapshotManager] needs of a [Store], which is safe for concurrent
-// use.
+// SnapshotStore is the part of a [Store] that a [SnapshotManager] needs. It is safe for concurrent use.
 type SnapshotStore interface {
 	Saver
 	Loader

@@ -166,8 +166,7 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
-// TestGeneratorWarns: an answer with a member too many is used, one that cannot be used is
-// told with its reason.
+// TestGeneratorWarns: an answer with a member too many is used; if one cannot be used, a warning says why.
 func TestGeneratorWarns(t *testing.T) {
 	list := []memory.BaseMemory{{ID: memory.NewID(memory.MemoryID, time.Now()), Content: "I like figs.", Timestamp: time.Now()}}
 	id := memory.NewID(memory.SnapshotID, time.Now())
@@ -188,7 +187,7 @@ func TestGeneratorWarns(t *testing.T) {
 	}
 }
 
-// TestReportWarns: a warning is in the report, with whose memories it is about, and nowhere else.
+// TestReportWarns: a warning is in the report, with the user and session it is about, and nowhere else.
 func TestReportWarns(t *testing.T) {
 	var log strings.Builder
 	model := scripted.New(scripted.Answer{Text: `{"key_points": ["likes figs"], "category": "food", "importance": 0.5, "mood": "good"}`},

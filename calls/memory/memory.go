@@ -1,12 +1,12 @@
-// Package memory is the contract of the long-term memory: memories of what was said,
-// snapshots that summarize several of them, meta snapshots over those, and the [Store]
-// that keeps them. [SnapshotProcessor] is how calls use a store.
+// Package memory is the contract of the long-term memory: memories of utterances, for example "I moved to Tokyo",
+// snapshots that summarize several of them, meta snapshots over those, and the [Store] that keeps them. Calls use
+// a store through a [SnapshotProcessor].
 //
 // A memory is stored verbatim and can be found at once, without a model. Snapshots are
 // made later by jobs in the store; a model that is down or wrong delays or simplifies
 // them, but nothing is lost.
 //
-// Users are walls: every read and every deletion names a user, or all of them.
+// Users are walls: every read and every deletion names a user, or asks for all users.
 package memory
 
 import (
@@ -30,8 +30,7 @@ type BaseMemory struct {
 	NewID string
 	// Content is the text.
 	Content string
-	// Timestamp is when it happened, in whole milliseconds; with zero the store takes the
-	// present time.
+	// Timestamp is when it happened, in whole milliseconds; with zero the store sets the present time.
 	Timestamp time.Time
 	Context   Context
 	// Extra are members that this version does not know. They are kept.
@@ -40,7 +39,7 @@ type BaseMemory struct {
 
 // Context is the origin of a memory.
 type Context struct {
-	// UserID is the user whose memory it is; "" is a user like others.
+	// UserID is the user to whom the memory belongs; "" is a user like others.
 	UserID string
 	// SessionID is the conversation; "" for a memory without one.
 	SessionID string
@@ -69,7 +68,7 @@ func (c *Context) SetRunID(id string) {
 	c.Extra = extra
 }
 
-// MemorySnapshot summarizes several memories: its key_points say what is in its memory_refs.
+// MemorySnapshot summarizes several memories: its key_points sum up its memory_refs.
 type MemorySnapshot struct {
 	// ID is snapshot_ and a UUID.
 	ID         string

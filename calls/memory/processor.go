@@ -25,8 +25,9 @@ type SnapshotProcessor struct {
 	Embeddings *Embeddings
 	// Clock is the present; nil is the machine's.
 	Clock func() time.Time
-	// IDSeed makes ids repeat: those of new memories without a role, and of snapshots, are derived from it and from
-	// what they hold. With "" they are random. Tests of flows set it, so that prompts that show ids are the same in each run.
+	// IDSeed makes ids repeat: the ids of new memories without a role, and of snapshots, are derived from it and
+	// from their content. With "" they are random. Tests of flows set it, so that prompts that show ids are the
+	// same in each run.
 	IDSeed string
 	// Log gets failures; nil discards them.
 	Log *slog.Logger
@@ -52,7 +53,7 @@ func (p *SnapshotProcessor) now() time.Time {
 	return p.Clock()
 }
 
-// newID returns the id of what is new: a random one, or with IDSeed that of its content.
+// newID returns a new id: a random one, or with IDSeed one derived from the content.
 func (p *SnapshotProcessor) newID(kind Kind, content any) string {
 	if p.IDSeed == "" {
 		return NewID(kind, p.now())
@@ -136,7 +137,7 @@ func (p *SnapshotProcessor) Retrieve(ctx context.Context, scope calls.Scope, que
 		return nil, err
 	}
 	for _, note := range found.Notes {
-		p.log().Warn(note) // there is no other place for it
+		p.log().Warn(note) // a warning has no other place
 	}
 	recalled := make([]plugins.Recalled, len(found.Memories))
 	for i, s := range found.Memories {
@@ -145,7 +146,7 @@ func (p *SnapshotProcessor) Retrieve(ctx context.Context, scope calls.Scope, que
 	return recalled, nil
 }
 
-// Report is what [SnapshotProcessor.Run] did.
+// Report is the result of [SnapshotProcessor.Run].
 type Report struct {
 	Snapshots     []string `json:"snapshots" doc:"The ids of the snapshots that were made."`
 	MetaSnapshots []string `json:"meta_snapshots" doc:"The ids of the meta snapshots that were made."`
@@ -161,9 +162,9 @@ type Report struct {
 // ModelFailure returns why a snapshot was postponed, if a model provider failed; nil otherwise.
 func (r *Report) ModelFailure() error { return r.modelFailure }
 
-// Run makes the snapshots that are due, or with all those of every session and category
-// with anything new, and the missing vectors, until none is left or ctx ends. A failure
-// of the model is not an error: the job is postponed.
+// Run makes the missing vectors and the snapshots that are due, or with all every snapshot of a session or
+// category with new memories, until none is left or ctx ends. A failure of the model is not an error: the job is
+// postponed.
 func (p *SnapshotProcessor) Run(ctx context.Context, users Users, all bool) (Report, error) {
 	report := Report{Snapshots: []string{}, MetaSnapshots: []string{}}
 	if err := users.Check(); err != nil {
@@ -271,7 +272,7 @@ func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job, repo
 	return err
 }
 
-// language returns that of warnings.
+// language returns the language of warnings.
 func (p *SnapshotProcessor) language() string {
 	if p.Generator == nil {
 		return ""
@@ -279,7 +280,7 @@ func (p *SnapshotProcessor) language() string {
 	return p.Generator.Language
 }
 
-// place returns whose memories a job is about, in brackets.
+// place returns the user and the session or category of a job, in brackets.
 func (j *Job) place() wording.Text {
 	if j.Session != "" {
 		return wording.Say(" (user %s, session %s)", j.User, j.Session)
@@ -293,8 +294,8 @@ func (j *Job) place() wording.Text {
 // maxCategories bounds the categories in a prompt.
 const maxCategories = 30
 
-// knownCategories returns some categories of the user. An error is met again by what
-// follows.
+// knownCategories returns some categories of the user. An error is ignored: the next access to the store meets it
+// again.
 func (p *SnapshotProcessor) knownCategories(ctx context.Context, user string) (list []string) {
 	seen := map[string]bool{CategoryKey(Uncategorized): true}
 	for x, err := range p.Store.MetaSnapshots(ctx, Selection{Users: User(user)}) {

@@ -26,8 +26,7 @@ var (
 // maxWords bounds the words in a reason.
 const maxWords = 4
 
-// explainHit returns why a memory was found, in the language of the asker; dates are those of
-// the asker's time zone.
+// explainHit returns why a memory was found, in the language of the asker; dates are in the asker's time zone.
 func (q *Query) explainHit(a *rank.Analysis, c *candidate, snapshots []string, answers *verdicts) string {
 	language, quote, and, end := q.Language, "“%s”", ", ", "; "
 	if language == "" && a.Chinese {

@@ -14,8 +14,8 @@ import (
 type Request struct {
 	CurrentQuery string    `json:"current_query"`
 	History      []Message `json:"history"`
-	// Timestamp is the present; with "" the caller decides. Its offset, as +08:00, says whose days
-	// yesterday and today are; Z and a time without one leave that to the caller.
+	// Timestamp is the present; with "" the caller decides. An offset such as +08:00 sets the time zone in which
+	// yesterday and today are counted; Z and a time without offset leave that to the caller.
 	Timestamp string `json:"timestamp,omitempty"`
 }
 
@@ -101,7 +101,7 @@ type RelevantMemory struct {
 	Timestamp      string       `json:"timestamp,omitempty"`
 	SnapshotIDs    *[]string    `json:"snapshot_ids,omitempty"`
 	Context        *value.Value `json:"context,omitempty"`
-	// Mark is [MarkContext] for a memory that only stands near a hit.
+	// Mark is [MarkContext] for a memory that was only found as a neighbour of a hit.
 	Mark string `json:"mark,omitempty"`
 }
 
@@ -111,14 +111,13 @@ const MarkContext = "context"
 // IncludeNeighbours asks for the neighbours of hits, which are below the default cut.
 const IncludeNeighbours = "neighbours"
 
-// Included returns what a response can have besides id, score and reason: members of a
-// memory, and further memories.
+// Included returns the optional members of a response, besides id, score and reason: members of a memory, and
+// further memories.
 func Included() []string {
 	return []string{"content", "timestamp", "snapshot_ids", "context", IncludeNeighbours}
 }
 
-// Response returns what was found in the form of a response. include selects members of
-// [Included].
+// Response returns the search result as a response. include selects members of [Included].
 func (f *Found) Response(include ...string) *Response {
 	r := &Response{RelevantMemories: []RelevantMemory{}, Notes: f.Notes}
 	for i := range f.Memories {

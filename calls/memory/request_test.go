@@ -7,8 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 )
 
-// TestRequestZone: the offset of the timestamp says whose days are counted, and the caller's zone where
-// it has none.
+// TestRequestZone: days are counted in the zone of the timestamp's offset, or without one in the caller's zone.
 func TestRequestZone(t *testing.T) {
 	lisbon := time.FixedZone("Lisbon", 0)
 	paris := time.FixedZone("Paris", 3600)

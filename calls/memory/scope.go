@@ -37,8 +37,8 @@ func checkNames(vars *calls.Vars) error {
 	return cmp.Or(CheckUser(vars.Scope.User), CheckLine("memory.user", vars.Scope.User), CheckLine("memory.session", vars.Scope.Session))
 }
 
-// CheckLine refuses a name with control characters, which no command line and no list could show as it is. what says
-// where it was given. The error is an [*calls.Error] of kind Invalid.
+// CheckLine refuses a name with control characters, because no command line and no list could show it unchanged.
+// what names the parameter in the error, which is an [*calls.Error] of kind Invalid.
 func CheckLine(what, name string) error {
 	if !strings.ContainsFunc(name, unicode.IsControl) {
 		return nil
@@ -62,7 +62,7 @@ func checkName(what, name string) error {
 		WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`; in JSON, a surrogate escape such as \\ud83d needs its second half")
 }
 
-// ExampleVars returns what the examples of the family's calls see: a user and a session.
+// ExampleVars returns the variables for the examples of the family's calls: a user and a session.
 func ExampleVars() *calls.Vars {
 	return &calls.Vars{Scope: calls.Scope{User: "lin", Session: "main"}}
 }

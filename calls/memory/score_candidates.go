@@ -17,9 +17,9 @@ import (
 //   - rank/calibrate_score.go maps that score to a relevance of 0 to 1;
 //   - with embeddings, fuse_rankings.go joins it with the nearness in meaning;
 //   - scoreCandidates below boosts shared context, prefers the newer of near-duplicates,
-//     puts first what facts answer (answer_facts.go), keeps mere neighbours, what only a snapshot
-//     matched, and matches of words like 去 below the cut, and drops what is below it or, at the
-//     default cut, far from the best.
+//     puts the answers of facts first (answer_facts.go), keeps mere neighbours, hits that only a
+//     snapshot matched, and matches of words like 去 below the cut, and drops hits that are below it
+//     or, at the default cut, far from the best.
 
 // scoreCandidates returns the candidates with their final relevances, best first, as many as
 // the query wants.
@@ -55,8 +55,9 @@ func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, li
 	return out[:min(len(out), q.effectiveLimit())]
 }
 
-// At the default cut, the first keptAnyway memories are followed only by those whose odds are at least 1/farFromBest of the
-// odds of the best: beside a memory that is right for sure, one that is barely worth showing is noise.
+// At the default cut, the first keptAnyway memories are followed only by memories whose odds are at least
+// 1/farFromBest of the best odds: beside a memory that is certainly right, one that is barely worth showing is
+// noise.
 const (
 	keptAnyway  = 3
 	farFromBest = 8
@@ -96,7 +97,7 @@ func capNeighbour(relevance float64) float64 {
 	return neighbourCap - neighbourRange*(1-relevance)/(1-neighbourCap)
 }
 
-// roundRelevance keeps six digits: what looks equal is equal.
+// roundRelevance keeps six digits, so that relevances that look equal are equal.
 func roundRelevance(relevance float64) float64 { return math.Round(relevance*1e6) / 1e6 }
 
 // boostShared is added to the score for each member that two other contexts share.
@@ -131,8 +132,7 @@ const (
 	duplicateScore = 0.75
 )
 
-// preferNewest scores the newer of two near-duplicates higher: what was said
-// last is how things are.
+// preferNewest scores the newer of two near-duplicates higher: the last statement counts.
 func preferNewest(list []candidate) {
 	for i := range min(len(list), duplicateAmong) {
 		for j := i + 1; j < min(len(list), duplicateAmong); j++ {

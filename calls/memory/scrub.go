@@ -18,8 +18,7 @@ func Scrub(s MemorySnapshot, gone func(id string) bool, left []BaseMemory, keep 
 	return fresh, true
 }
 
-// ScrubMeta does for a meta snapshot what [Scrub] does for a snapshot; left are its
-// snapshots that remain.
+// ScrubMeta does for a meta snapshot the same as [Scrub] for a snapshot; left are its remaining snapshots.
 func ScrubMeta(m MetaSnapshot, gone func(id string) bool, left []MemorySnapshot, keep bool) (_ MetaSnapshot, ok bool) {
 	m.SnapshotRefs = slices.DeleteFunc(slices.Clone(m.SnapshotRefs), gone)
 	if keep {

@@ -108,9 +108,8 @@ func (q *Query) loadDistinct(ctx context.Context, index UserIndex, r *ranking) (
 	return list, nil
 }
 
-// chooseSame returns the memory that stands for two with the same words, of which the first has the
-// better score. Their scores differ by more than age if only one is of the time asked for, so
-// that one keeps its own.
+// chooseSame returns one of two memories with the same words; first has the better score. The newer one wins with
+// that score. If only one matches the time asked for, it wins and keeps its own.
 func chooseSame(first, second candidate) candidate {
 	chosen := first
 	switch {
@@ -124,7 +123,7 @@ func chooseSame(first, second candidate) candidate {
 	return chosen
 }
 
-// entryFilter returns the filter for what the query excludes; nil excludes nothing.
+// entryFilter returns the filter for memories that the query excludes; nil excludes nothing.
 func (q *Query) entryFilter(session int32) func(uint32, rank.Entry) bool {
 	until, since := int64(math.MaxInt64), int64(math.MinInt64)
 	if !q.Before.IsZero() {

@@ -6,9 +6,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// Users selects whose memories are meant: [User] or [AllUsers]. The zero value is refused,
-// so that nothing is read or deleted of everybody by mistake. It is a value and does not
-// change.
+// Users selects users: [User] or [AllUsers]. The zero value is refused, so that a mistake does not read or delete
+// the memories of all users. It is a value and does not change.
 type Users struct {
 	name      string
 	said, all bool
@@ -71,9 +70,8 @@ func (s *Selection) Matches(m *BaseMemory) bool {
 		beforeEnd && afterStart && hasRole
 }
 
-// IsEverything reports whether the selection is all that its users have. That is more
-// than memories: deleting it leaves nothing of them, not even snapshots whose memories
-// are deleted.
+// IsEverything reports whether the selection is everything that its users have. That is more than memories:
+// deleting it leaves nothing of them, not even snapshots whose memories are deleted.
 func (s *Selection) IsEverything() bool {
 	rest := *s
 	rest.Users, rest.DryRun, rest.Progress = Users{}, false, nil

@@ -12,9 +12,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Store keeps memories and snapshots, searches them, and remembers which snapshots and
-// vectors are still to be made. A program opens one and closes it at its end; it is safe
-// for concurrent use. What uses a store asks for the role it needs, not for all of it.
+// Store keeps memories and snapshots, searches them, and remembers which snapshots and vectors are still to be
+// made. A program opens one and closes it at its end; it is safe for concurrent use. Users of a store should ask
+// only for the role they need, for example a [Loader].
 type Store interface {
 	MemoryStorage
 	Searcher
@@ -23,18 +23,17 @@ type Store interface {
 	JobQueue
 	Vectors
 	FactKeeper
-	// Stats counts what is stored.
+	// Stats counts the stored memories, snapshots and jobs.
 	Stats(ctx context.Context, users Users) (Stats, error)
-	// Close closes the files. What was saved before is safe.
+	// Close closes the files. Everything saved before is safe.
 	Close() error
 }
 
-// MemoryStorage saves, loads and deletes. The methods have the names of the documents in Go's
-// way: save_memory is [Saver].SaveMemories, save_snapshot SaveSnapshot, save_meta_snapshot
-// SaveMetaSnapshot; load_memory, load_snapshot and load_meta_snapshot are those of [Loader];
-// cleanup_old_memories is [CleanupOldMemories]. What a method has done when it returns without
-// an error survives the end of the process and of the machine. Like all roles of a [Store]
-// it is safe for concurrent use.
+// MemoryStorage saves, loads and deletes. The methods have the names of the documents in Go's way: save_memory is
+// [Saver].SaveMemories, save_snapshot SaveSnapshot, save_meta_snapshot SaveMetaSnapshot; load_memory,
+// load_snapshot and load_meta_snapshot are in [Loader]; cleanup_old_memories is [CleanupOldMemories]. If a method
+// returns without an error, its changes survive the end of the process and of the machine. Like all roles of a
+// [Store] it is safe for concurrent use.
 type MemoryStorage interface {
 	Saver
 	Loader
@@ -49,14 +48,14 @@ type Saver interface {
 	// included, counts as that one; utterances of a chat only if their time is equal too.
 	// The id of another user's memory is refused.
 	SaveMemories(ctx context.Context, memories []BaseMemory) ([]Saved, error)
-	// SaveSnapshot saves or replaces a snapshot of a user's memories. References to
-	// missing memories and to those of other users are kept, but not followed.
+	// SaveSnapshot saves or replaces a snapshot of a user's memories. References to missing memories and to other
+	// users' memories are kept, but not followed.
 	SaveSnapshot(ctx context.Context, user string, s MemorySnapshot) error
-	// SaveMetaSnapshot is to snapshots what SaveSnapshot is to memories.
+	// SaveMetaSnapshot saves or replaces a meta snapshot, as SaveSnapshot does a snapshot.
 	SaveMetaSnapshot(ctx context.Context, user string, s MetaSnapshot) error
 }
 
-// Loader loads by id. Its methods return nil if there is no such thing.
+// Loader loads by id. Its methods return nil if the id is unknown.
 type Loader interface {
 	LoadMemory(ctx context.Context, id string) (*BaseMemory, error)
 	LoadSnapshot(ctx context.Context, id string) (*MemorySnapshot, error)
@@ -65,11 +64,10 @@ type Loader interface {
 
 // Deleter deletes memories.
 type Deleter interface {
-	// Delete deletes memories, also from the index and from the history. Snapshots made
-	// of them are rewritten from what is left, without a model, or deleted with their last
-	// memory, and so are meta snapshots. A selection of everything that a user has leaves
-	// nothing behind. The selected memories of one user are deleted all or none; the
-	// result counts what is deleted, also if there is an error.
+	// Delete deletes memories, also from the index and from the history. Snapshots made of them are rewritten from
+	// the rest, without a model, or deleted with their last memory, and so are meta snapshots. A selection of
+	// everything that a user has leaves nothing behind. The selected memories of one user are deleted all or none;
+	// the result counts the deletions, also if there is an error.
 	Delete(ctx context.Context, which Selection) (Deleted, error)
 }
 
@@ -80,10 +78,10 @@ type Searcher interface {
 	Search(ctx context.Context, q *Query) (*Found, error)
 }
 
-// Lister lists what a store keeps, in a stable order.
+// Lister lists the contents of a store, in a stable order.
 type Lister interface {
-	// Memories lists memories user by user, in the order of their time; those of the same
-	// time in the order in which they were saved.
+	// Memories lists memories user by user, in the order of their time; memories of the same time in the order in
+	// which they were saved.
 	Memories(ctx context.Context, which Selection) iter.Seq2[BaseMemory, error]
 	// Snapshots and MetaSnapshots list snapshots in the order of their ids. Of the
 	// selection, only users, id and category count.
@@ -97,20 +95,21 @@ type Historian interface {
 	History(ctx context.Context, id string) ([]BaseMemory, error)
 }
 
-// FactKeeper gives what memories state.
+// FactKeeper returns the facts that memories state.
 type FactKeeper interface {
-	// Facts returns what the memories of a user state, in the timelines of a time: the facts that begin later are left out.
+	// Facts returns the facts that a user's memories state, in the timelines of a time: facts that begin later are
+	// left out.
 	Facts(ctx context.Context, user string, now time.Time) (*StatedFacts, error)
 	// RebuildFacts drops the facts of users and reads them again. It does nothing if facts are off.
 	RebuildFacts(ctx context.Context, users Users) error
 }
 
-// StatedFacts is what the memories of a user state.
+// StatedFacts are the facts that a user's memories state.
 type StatedFacts struct {
 	Timelines []facts.Timeline
 	// Aliases are the names that mean the same subject.
 	Aliases []facts.Alias
-	// IDs are those of the memories, by the Seq of a fact.
+	// IDs are the ids of the memories, by the Seq of a fact.
 	IDs map[uint32]string
 }
 
@@ -157,9 +156,8 @@ var ErrStale = wording.Errorf("a snapshot was not kept: what it is of has change
 type JobQueue interface {
 	// Claim returns a job that is due and reserves it for a while; nil if none is due.
 	Claim(ctx context.Context, c Claim) (*Job, error)
-	// Complete saves the result of a job and ends the job, both or none. It is [ErrStale] where
-	// the reservation has ended or some of the job's subject is deleted: the result is dropped,
-	// and the job is due again.
+	// Complete saves the result of a job and ends the job, both or none. It returns [ErrStale] if the reservation
+	// has ended or some of the job's subject is deleted: the result is dropped, and the job is due again.
 	Complete(ctx context.Context, job *Job) error
 	// Postpone returns a job after a failure, to be tried again at a later time.
 	Postpone(ctx context.Context, job *Job, until time.Time) error
@@ -168,7 +166,7 @@ type JobQueue interface {
 // Claim selects the jobs that are due.
 type Claim struct {
 	Now time.Time
-	// Users limits the jobs to those of one user.
+	// Users limits the jobs to the jobs of one user.
 	Users Users
 	// A snapshot is due after so many new Memories in a session, or Idle time after the
 	// last; a meta snapshot after so many new Snapshots in a category.
@@ -180,11 +178,11 @@ type Claim struct {
 	Lease time.Duration
 }
 
-// Job is a snapshot to be made of memories, or a meta snapshot of snapshots. It belongs to
-// whoever claimed it, until that one completes or postpones it, or its lease ends.
+// Job is a snapshot to be made of memories, or a meta snapshot of snapshots. It belongs to the worker that claimed
+// it, until the worker completes or postpones it, or its lease ends.
 type Job struct {
 	User, Session, Category string
-	// Memories are those of a detail snapshot, Snapshots those of a meta snapshot.
+	// Memories are the memories of a detail snapshot, Snapshots the snapshots of a meta snapshot.
 	Memories  []BaseMemory
 	Snapshots []MemorySnapshot
 	// Attempts counts the failures so far.
@@ -215,7 +213,7 @@ type Saved struct {
 	State SaveState `json:"state"`
 }
 
-// SaveState is what saving a memory did.
+// SaveState is the outcome of saving a memory.
 type SaveState string
 
 // The results of saving a memory.
@@ -226,8 +224,8 @@ const (
 	Merged    SaveState = "merged"    // an equal memory existed, under the returned id
 )
 
-// Deleted counts what was deleted, or would be in a dry run. Rewritten counts the
-// snapshots that were rewritten without what was deleted.
+// Deleted counts deletions, or in a dry run the deletions that would be made. Rewritten counts the snapshots that
+// were rewritten without the deleted memories.
 type Deleted struct {
 	Memories      int `json:"memories"`
 	Snapshots     int `json:"snapshots"`
@@ -243,7 +241,7 @@ func (d *Deleted) Add(o Deleted) {
 	d.Rewritten += o.Rewritten
 }
 
-// Stats counts what is stored.
+// Stats counts the contents of a store.
 type Stats struct {
 	Users         int `json:"users"`
 	Sessions      int `json:"sessions"`
@@ -252,7 +250,7 @@ type Stats struct {
 	MetaSnapshots int `json:"meta_snapshots"`
 	Versions      int `json:"old_versions"`
 	Jobs          int `json:"jobs"`
-	// Vectors counts those of the current model, Unembedded the memories that wait for one.
+	// Vectors counts the vectors of the current model, Unembedded the memories that wait for one.
 	Vectors    int       `json:"vectors"`
 	Unembedded int       `json:"unembedded"`
 	Bytes      int64     `json:"bytes"`
@@ -280,14 +278,14 @@ type UserIndex interface {
 // Query is a search for memories.
 type Query struct {
 	Users Users
-	// Text is the question; Earlier is what the user said before it, the newest last.
+	// Text is the question; Earlier are the user's utterances before it, the newest last.
 	Text    string
 	Earlier []string
 	// Vector is the embedding of the query; nil searches by words alone.
 	Vector *QueryVector
 	// Now is the present.
 	Now time.Time
-	// AsOf omits what happened after Now.
+	// AsOf omits memories of a time after Now.
 	AsOf bool
 	// Session is the session of the question: its memories count a little more. OnlySession
 	// omits all others.
@@ -305,9 +303,9 @@ type Query struct {
 	// Neighbours includes memories that only stand near a hit in its session, although
 	// their relevance is below the cut.
 	Neighbours bool
-	// NoFacts leaves out what facts answer.
+	// NoFacts leaves the answers of facts out.
 	NoFacts bool
-	// Language is that of the reasons; "" is that of Text.
+	// Language is the language of the reasons; "" is the language of Text.
 	Language string
 }
 
@@ -320,7 +318,7 @@ const DefaultLimit = 10
 // Found is the result of a search.
 type Found struct {
 	Memories []Scored
-	// Notes are sentences about what limited the search, such as missing embeddings.
+	// Notes are sentences about limits of the search, such as missing embeddings.
 	Notes []string
 }
 
