@@ -13,7 +13,7 @@ type Answer struct {
 	Lead []Judged
 	// Many reports whether all of them hold at once, so that the order of their relevance stays.
 	Many bool
-	// Superseded are those that no longer hold. A memory of Lead is not among them.
+	// Superseded are facts that no longer hold. A memory of Lead is not among them.
 	Superseded []Judged
 }
 
@@ -70,7 +70,7 @@ func (q *Question) Answer(list []Fact, aliases []Alias, now time.Time) Answer {
 	return Answer{}
 }
 
-// newestAnswer returns the answer that began last of those of the attributes. The others no longer hold if it is an end.
+// newestAnswer returns the answer of the attributes that began last. If it is an end, the others no longer hold.
 func (q *Question) newestAnswer(own []Fact, aliases []Alias, now time.Time) (best Answer) {
 	for _, attribute := range q.Attributes {
 		a := q.answerOf(attribute, own, aliases, now)

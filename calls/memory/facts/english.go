@@ -18,8 +18,8 @@ func (e *extractor) readEnglish(c *clause) {
 	e.readAmount(c)
 }
 
-// readSubject reads who a clause is about, and moves the predicate behind it. A clause without a subject has that of
-// the clause before, and in an utterance the speaker.
+// readSubject reads who a clause is about, and moves the predicate behind it. A clause without a subject has the
+// subject of the clause before, or in an utterance the speaker.
 func (e *extractor) readSubject(c *clause) {
 	text, raw := e.source.lower[c.body.Start:c.body.End], e.source.raw[c.body.Start:c.body.End]
 	take := func(subject string, n int) {
@@ -61,7 +61,8 @@ func (e *extractor) readSubject(c *clause) {
 	}
 }
 
-// readRelation reads a subject such as "my sister" or "my sister Anna", which tells that both are the same.
+// readRelation reads a subject such as "my sister" or "my sister Anna"; the second says that both are the same
+// person.
 func (e *extractor) readRelation(c *clause, m []int, take func(string, int)) {
 	text, raw := e.source.lower[c.body.Start:c.body.End], e.source.raw[c.body.Start:c.body.End]
 	subject, end := "my "+text[m[2]:m[3]], m[1]

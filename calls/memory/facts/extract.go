@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/calls/internal/date"
 )
 
-// Extract reads the facts that a text states. It takes time in proportion to the text, and the same text always states the
-// same.
+// Extract reads the facts that a text states. Its time is proportional to the text's length, and the same text
+// always states the same.
 func Extract(t *Text) Reading {
 	e := extractor{text: t, source: newSource(t), speaker: Self}
 	if t.Speaker != "" {
@@ -64,7 +64,7 @@ type extractor struct {
 	source      *source
 	speaker     string
 	isUtterance bool
-	subject     string // that of the clause before, for clauses without one
+	subject     string // the clause before's, for clauses without one
 	named       string // the person that he or she means
 	sentence    Span
 	noun        Span // of which the clause before says that it is another now
@@ -169,8 +169,8 @@ func (e *extractor) readFix(of Span, t *table) {
 	}
 }
 
-// readCarried reads the value in a clause whose noun is in the one before: "we changed internet providers, it's
-// Vodafone now". It reports whether there is one.
+// readCarried reads the value in a clause whose noun is in the clause before: "we changed internet providers, it's
+// Vodafone now". It reports whether it found one.
 func (e *extractor) readCarried(c *clause) bool {
 	text := e.source.lower[c.body.Start:c.body.End]
 	carry, carried := c.table.patterns["carry"], c.table.patterns["carried"]
@@ -249,7 +249,7 @@ func (e *extractor) setTimes(f *Fact, c *clause) {
 }
 
 // applyRules tries the rules whose words the clause has. It reports whether one of them read a fact. isNamed
-// leaves out those that read the whole clause, because its subject is a name.
+// leaves out rules that read the whole clause, because its subject is a name.
 func (e *extractor) applyRules(c *clause, isNamed bool) (found bool) {
 	seen := map[string]bool{}
 	for _, n := range c.table.candidates(e.source.lower[c.body.Start:c.body.End]) {
@@ -378,7 +378,7 @@ func (e *extractor) setTopic(f *Fact, c *clause, noun, value Span) bool {
 	return isNamed || !c.table.spaced || c.table.takesWords(text)
 }
 
-// topicOf returns the topic of a noun phrase; "" for one that is no topic.
+// topicOf returns the topic of a noun phrase; "" if the phrase is not a topic.
 func (t *table) topicOf(noun string) string {
 	if !t.spaced {
 		noun = strings.Trim(noun, " 的")

@@ -1,8 +1,7 @@
-// Package facts reads the facts that memories state, by rules in English and Chinese and without a
-// model: for example that of "I moved to Tokyo last month" the home of the speaker is Tokyo
-// since last month. A memory stays as it was said; facts lie beside it, can be dropped and
-// read again at any time, and nothing in them says when they end. That follows from the
-// other facts when somebody asks:
+// Package facts reads the facts that memories state, by rules in English and Chinese and without a model. For
+// example "I moved to Tokyo last month" states that the speaker's home is Tokyo since last month. A memory is kept
+// unchanged; facts lie beside it, can be dropped and read again at any time, and do not say when they end. That
+// follows from the other facts when a question is answered:
 //
 //	reading := facts.Extract(&facts.Text{Content: "I moved to Tokyo", Role: "user", Time: t})
 //	question, ok := facts.ReadQuestion("Where do I live now?", now)
@@ -21,7 +20,7 @@ import (
 // and reads all memories again when it differs.
 const Version = 1
 
-// By is the origin of the facts that rules read; those of a model have its name.
+// By is the origin of facts that rules read; facts of a model have the model's name.
 const By = "rules/1"
 
 // Bounds of reading.
@@ -78,7 +77,7 @@ type Fact struct {
 	// Value is exactly the bytes of ValueSpan.
 	Value string
 	Kind  Kind
-	// Old is the value that the text says is no longer true; "" if it names none.
+	// Old is the value that is no longer true according to the text; "" if it names none.
 	Old string
 	// From is when it began: the time that the clause names, else the timestamp of the memory. To is
 	// zero unless the text says it.
@@ -113,11 +112,11 @@ type Reading struct {
 	Aliases []Alias
 }
 
-// Source reads the stored facts of one user. The index of a user that implements it takes part in
-// searches; one that keeps no facts does not.
+// Source reads the stored facts of one user. If the index of a user implements it, facts take part in searches; an
+// index without facts does not implement it.
 type Source interface {
-	// Facts returns the facts with one of the attributes of one of the subjects, in any order, of each
-	// subject and attribute the newest [MaxTimeline] by From. Without subjects it returns those of all.
+	// Facts returns the facts with one of the attributes of one of the subjects, in any order; of each subject and
+	// attribute the newest [MaxTimeline] by From. Without subjects it returns the facts of all.
 	Facts(ctx context.Context, subjects, attributes []string) ([]Fact, error)
 	// Aliases returns all aliases of the user.
 	Aliases(ctx context.Context) ([]Alias, error)

@@ -59,7 +59,7 @@ func ReadQuestion(text string, now time.Time) (q *Question, ok bool) {
 // sentenceEnd ends a sentence before or in a question.
 var sentenceEnd = value.CompileLater(`[.!。！\n]\s+|[!。！]|[:：]\s|[?？]`)
 
-// lastQuestion returns the last sentence with a question mark; the text if there is none.
+// lastQuestion returns the last sentence with a question mark, or the text if no sentence has one.
 func lastQuestion(text string) string {
 	last, start := text, 0
 	for _, m := range sentenceEnd().FindAllStringIndex(text, -1) {
@@ -346,7 +346,7 @@ func (q *Question) readBare(rest string, t *table) (*Question, bool) {
 	return q.askChineseTopic(rest, t, true)
 }
 
-// matchChineseAsk finds the attribute whose pattern matches a question but for so many characters.
+// matchChineseAsk finds the attribute whose pattern matches a question but for at most others characters.
 func (q *Question) matchChineseAsk(rest string, t *table, others int) bool {
 	best := others + 1
 	for _, a := range t.asks {

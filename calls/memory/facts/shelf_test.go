@@ -113,7 +113,7 @@ func (s *shelf) Facts(_ context.Context, subjects, attributes []string) (out []f
 
 func (s *shelf) Aliases(context.Context) ([]facts.Alias, error) { return s.aliases, nil }
 
-// search returns the places of what a question finds, the best first.
+// search returns the places of the memories that a question finds, the best first.
 func (s *shelf) search(t testing.TB, text string, now time.Time) (places []int, found []memory.Scored) {
 	t.Helper()
 	found, err := memory.SearchUser(t.Context(), s, &memory.Query{Text: text, Now: now, MinRelevance: memory.DefaultMinRelevance})

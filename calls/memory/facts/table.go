@@ -36,7 +36,7 @@ type table struct {
 	synonyms map[string]string
 	patterns map[string]*regexp.Regexp
 	many     map[string]bool
-	explicit map[string]bool   // attributes whose states need a subject: "love the quote" says nothing of the speaker
+	explicit map[string]bool   // attributes whose states need a subject: "love the quote" says nothing about the speaker
 	nouns    map[string]string // as the file has them, to their attribute
 	topics   func() map[string]string
 	valid    map[string][]string // the checks of the values that nouns of an attribute may have
@@ -156,7 +156,7 @@ func readTable(text string, spaced bool) (*table, error) {
 	return t, nil
 }
 
-// addSet adds words to a set; _ stands for a space in a word.
+// addSet adds words to a set; _ in a word means a space.
 func (t *table) addSet(name, words string) {
 	if t.sets[name] == nil {
 		t.sets[name] = map[string]bool{}
@@ -231,7 +231,7 @@ func bothApostrophes(pattern string) string {
 func (t *table) addRule(attribute, key, pattern string) error {
 	r := &rule{attribute: attribute, kind: Kind(strings.TrimRight(key, "=!")), copula: strings.HasSuffix(key, "="), negated: strings.HasSuffix(key, "!")}
 	pattern, r.wholeClause = strings.CutPrefix(pattern, "~")
-	const group = "(?P<" // of the pattern itself: <v> in it is no mark
+	const group = "(?P<" // of the pattern itself: <v> in it is not a mark
 	pattern = strings.ReplaceAll(pattern, group, "\x00")
 	number := len(t.rules)
 	t.rules = append(t.rules, r)
@@ -289,7 +289,7 @@ func (t *table) addAsk(attribute, rest string) {
 	t.asks = append(t.asks, ask{attribute: attribute, pattern: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })})
 }
 
-// find returns the place of the first match of a named pattern; nil if there is none.
+// find returns the place of the first match of a named pattern; nil if nothing matches.
 func (t *table) find(name, text string) []int {
 	p := t.patterns[name]
 	if p == nil {
@@ -298,7 +298,7 @@ func (t *table) find(name, text string) []int {
 	return p.FindStringIndex(text)
 }
 
-// bagOf returns the stems of words; nil for words of which only such as "what" are left.
+// bagOf returns the stems of words; nil if only words such as "what" remain.
 func bagOf(words string, t *table) []string {
 	bag := questionStems(words, t)
 	for _, w := range bag {

@@ -88,7 +88,7 @@ func (t *table) stems(text string) (stems []string) {
 	return slices.Compact(stems)
 }
 
-// fold returns the stem that stands for several, such as manag for boss.
+// fold returns the stem that represents several, such as manag for boss.
 func (t *table) fold(stem string) string {
 	if same, ok := t.synonyms[stem]; ok {
 		return same
@@ -96,7 +96,7 @@ func (t *table) fold(stem string) string {
 	return stem
 }
 
-// sameValue reports whether two facts state the same value: the stems of one are within those of the other.
+// sameValue reports whether two facts state the same value: all stems of one are among the other's.
 func sameValue(a, b *Fact) bool {
 	if a.Kind == End || b.Kind == End {
 		return a.Kind == b.Kind && a.Attribute != Ending
