@@ -8,13 +8,12 @@ import "math"
 type calibration struct {
 	// best is the highest score.
 	best float64
-	// certainty is how sure it is that the best memory answers the query at all; 0 is the
-	// default cut.
+	// certainty is the estimated probability that the best memory answers the query at all; 0 is the default cut.
 	certainty float64
 }
 
-// What the numbers weigh. They were chosen by hand, round, so that questions about
-// things that were never said find nothing and most others do.
+// The weights of the numbers. They were chosen by hand, round, so that questions about things that were never said
+// find nothing and most others do.
 const (
 	weightCover    = 2
 	weightStrength = 5
@@ -24,7 +23,7 @@ const (
 	// the memory. Without it, a snapshot would make all memories of its session more certain.
 	weightExtra = 0.5
 
-	// Where both count nothing. Of Chinese characters and pairs, fewer are found again.
+	// The values at which both count nothing. Of Chinese characters and pairs, fewer are found again.
 	coverOfWords, coverOfCharacters       = 0.6, 0.45
 	strengthOfWords, strengthOfCharacters = 0.33, 0.25
 

@@ -14,7 +14,7 @@ var (
 	asks = value.CompileLater(`(?i)^(?:(?:and|but|so|ok|okay|hey|hi|um|well|btw|anyway|now|please)\b[ ,]*)*(?:who|whom|whose|what|which|when|where|why|how|do|does|did|am|is|are|was|were|can|could|have|has|had|will|would|should|remind me|tell me|any idea|do you)(?:['’](?:s|re|d|m))?\b`)
 	// asksInChinese is how a Chinese clause asks, wherever it does.
 	asksInChinese = value.CompileLater(`什[么麼]|[谁誰]|哪|[几幾][号號月点點岁歲天次]|多少|怎|如何|[吗嗎呢]$|来着$|來著$|是不是|有[没沒]有|[为爲為]何|啥`)
-	// talks is how a part of a sentence begins that only tells why somebody asks.
+	// talks matches the beginning of a part of a sentence that only gives the reason for a question.
 	talks = value.CompileLater(`(?i)^(?:(?:and|but|so|ok|okay|hey|hi|well|btw|because|cause|since|as)\b[ ,]*)*(?:i|we|you|he|she|they|it|my|our|his|her|tomorrow|tonight|today|this (?:week|weekend|evening|afternoon)|next week|thanks|thank you|sorry|please|lol|haha|hey|hi|hello)(?:['’](?:s|re|d|m|ll|ve))?\b`)
 	// leads is how a part of a sentence begins that says of which time, place or thing the question is.
 	leads = value.CompileLater(`(?i)^(?:after|before|during|in|on|at|by|for|from|of|with|without|when|whenever|while|if|since|until|as|according|besides|regarding|concerning|about|between|among|under|apart|instead|given|\p{Han})`)
@@ -30,9 +30,10 @@ type clause struct {
 	endsSentence bool
 }
 
-// splitQuestion returns the clauses of a normalized text that ask, and the talk around them: of "What is Ann allergic to? She
-// comes for dinner tomorrow" the second sentence is talk. A text without both is all question. Clauses that neither ask nor
-// are known to be talk belong to the question, for example "After the move to Berlin, who helped me?".
+// splitQuestion returns the clauses of a normalized text that ask, and the talk around them: of "What is Ann
+// allergic to? She comes for dinner tomorrow" the second sentence is talk. If either is missing, the whole text is
+// the question. Clauses that neither ask nor are known to be talk belong to the question, for example "After the
+// move to Berlin, who helped me?".
 func splitQuestion(text string) (question, talk string) {
 	clauses := splitClauses(text)
 	var q, t strings.Builder
@@ -76,7 +77,7 @@ func splitClauses(text string) (clauses []clause) {
 	return clauses
 }
 
-// isInNumber reports whether a comma stands in a number, as in 1,000.
+// isInNumber reports whether a comma is inside a number, as in 1,000.
 func isInNumber(text string, at []int) bool {
 	return at[0] > 0 && at[1] < len(text) && at[1] == at[0]+1 && isDigit(text[at[0]-1]) && isDigit(text[at[1]])
 }

@@ -3,17 +3,15 @@
 // who said it and when. It needs no model and no store: a store gives it an
 // [Index] of one user's memories and the postings of terms.
 //
-// A memory scores its own BM25, 0.3 of that of the memory before it (0.8 where that
-// is a question: this may be the answer), 1.25 of the window of two memories to either
-// side, 0.75 of that of six, 0.2 of the session, and the snapshots of it. The words of
-// a memory that is alone in its session, or in none, count as often as if it were its
-// own windows and session. All that counts 0.75 more when a speaker whom the query names
-// said it, 0.5 more when the query asks for a time and the memory speaks of one, up to
-// once more when it is of a time that the query names, 0.3 less when it is a question,
-// up to 0.1 more for its length, and a little more when it is new. A query that names a class,
-// for example activities, is also about its members (classes.txt), and one that asks whether
-// something still goes on finds endings first (endings.txt). Windows never cross sessions. The weights are round,
-// and were chosen by hand on dialogues that are not in this repository.
+// A memory scores its own BM25, 0.3 of the BM25 of the memory before it (0.8 if that is a question: this may be
+// the answer), 1.25 of the window of two memories to either side, 0.75 of the window of six, 0.2 of the session,
+// and its snapshots. The words of a memory that is alone in its session, or in none, count as often as if it were
+// its own windows and session. The sum counts 0.75 more when a speaker whom the query names said the memory, 0.5
+// more when the query asks for a time and the memory speaks of one, up to once more when the memory is of a time
+// that the query names, 0.3 less when it is a question, up to 0.1 more for its length, and a little more when it
+// is new. A query that names a class, for example activities, is also about its members (classes.txt), and one
+// that asks whether something still goes on finds endings first (endings.txt). Windows never cross sessions. The
+// weights are round, and were chosen by hand on dialogues that are not in this repository.
 //
 // Everything is deterministic. The order in which postings arrive does not matter.
 package rank
@@ -30,9 +28,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// AnalysisVersion is the version of what [Analyze] finds in texts. A store keeps it
-// beside its index and reindexes when it differs, because texts indexed by other rules
-// would not be found. Every change to terms, speakers or marks increases it.
+// AnalysisVersion is the version of the results of [Analyze]. A store keeps it beside its index and reindexes when
+// it differs, because texts indexed by other rules would not be found. Every change to terms, speakers or marks
+// increases it.
 const AnalysisVersion = 3
 
 // Frequency is the number of occurrences of a term.
@@ -41,7 +39,7 @@ type Frequency struct {
 	N    int
 }
 
-// Document is what the index needs of a text. [Analyze] creates it.
+// Document is the part of a text that the index needs. [Analyze] creates it.
 type Document struct {
 	// Terms are sorted by their text.
 	Terms []Frequency

@@ -9,7 +9,7 @@ import (
 // None is the session or the speaker of a memory without one.
 const None = -1
 
-// Entry is what the index has of a memory.
+// Entry is a memory in the index.
 type Entry struct {
 	// Time is when it happened, in ms since 1970.
 	Time int64

@@ -17,18 +17,18 @@ import (
 // maxMatchedText bounds the text of a memory that is searched for words to show.
 const maxMatchedText = 16 << 10
 
-// Match is what a memory has of a query.
+// Match says which parts of a query a memory has.
 type Match struct {
 	// Words are the words of the query that it has, as the query has them, the longest first.
 	// There may be none to show, because the terms of scripts without spaces are not words.
 	Words []string
-	// Any reports whether it has any term of the query, Telling whether what it has says enough to
-	// find a memory by: not 去 alone, not a number, and not a part of a date unless the memory speaks
-	// of that time. The whole question, word for word, always does.
+	// Any reports whether it has any term of the query, Telling whether its terms suffice to find a memory: 去
+	// alone does not, nor a number, nor a part of a date unless the memory speaks of that time. The whole
+	// question, word for word, always does.
 	Any, Telling bool
 }
 
-// MatchMemory returns what a memory has of the query. at is the time of the memory.
+// MatchMemory compares a memory with the query. at is the time of the memory.
 func (a *Analysis) MatchMemory(doc *Document, content string, at time.Time) (m Match) {
 	var words []string
 	inRun, hasDate := false, false
@@ -124,10 +124,9 @@ func (a *Analysis) speaksOfTime(text string, at time.Time) bool {
 	})
 }
 
-// commonPhrases returns the words and phrases of scripts without spaces that two texts have in
-// common. There is no dictionary: a run that both texts have, as long as possible, is taken apart
-// at particles, function words and counters, and shown where both its ends are known to be those
-// of words. What is in doubt is left out.
+// commonPhrases returns the words and phrases of scripts without spaces that two texts have in common. It has no
+// dictionary: the longest runs that both texts have are split at particles, function words and counters, and a
+// part is returned if both its ends are known to be ends of words. Doubtful parts are left out.
 func commonPhrases(query, text string) (phrases []string) {
 	runes := []rune(query)
 	runes = runes[:min(len(runes), maxTerms)]
@@ -151,7 +150,7 @@ func commonPhrases(query, text string) (phrases []string) {
 	return phrases
 }
 
-// The characters of Chinese that tell where words begin and end.
+// The Chinese characters that mark beginnings and ends of words.
 const (
 	particles = "的了吗嗎呢吧啊嘛"
 	// functionCharacters are words by themselves nearly always: a word ends before them and
@@ -168,8 +167,8 @@ const (
 	counters = "个個位条條只隻张張本件次年月日天号號瓶颗顆户戶家间間台臺辆輛座棵杯块塊元岁歲种種项項名口双雙套篇首层層门門站斤米分集场場句"
 )
 
-// endingVerbs are verbs of one character that questions end with before what they ask for, as
-// 小王吃什么; compoundsOfVerbs are the words that end like them.
+// endingVerbs are verbs of one character after which questions ask for something, as in 小王吃什么; compoundsOfVerbs
+// are the words that end like them.
 const endingVerbs = "吃喝买買看住爱愛学學叫姓"
 
 var compoundsOfVerbs = value.WordSet(`小吃 好吃 难吃 偷吃 零吃 爱吃 想吃 爱喝 好喝 想喝 购买 收买 采买 想买 好看 难看 查看 观看 爱看 想看 居住 入住 可爱 恋爱
@@ -192,7 +191,7 @@ func isParticle(r rune) bool { return strings.ContainsRune(particles, r) }
 // wholeWords are common words with a function character at an end, which is not taken off.
 var wholeWords = []string{"现在", "現在", "正在", "存在", "实在", "實在", "所在", "不同", "不足", "不安", "不满", "和平", "温和", "首都", "成就", "就业", "从事", "被子", "把握", "我国", "他人", "其他"}
 
-// pronouns are those of two characters.
+// pronouns are the pronouns of two characters.
 var pronouns = []string{"我们", "你们", "他们", "她们", "它们", "咱们", "大家", "自己", "我們", "你們", "他們", "她們"}
 
 // trimFunctionWords removes function words, and counters behind numerals, from the ends of a
@@ -220,8 +219,7 @@ func trimFunctionWords(phrase string, texts ...string) string {
 	return phrase
 }
 
-// followsNumeral reports whether a phrase stands behind a number, or what asks for one, in a
-// text.
+// followsNumeral reports whether a phrase follows a number, or a word that asks for one, in a text.
 func followsNumeral(text, phrase string) bool {
 	for at := range occurrences(text, phrase) {
 		before, _ := utf8.DecodeLastRuneInString(text[:at])
@@ -273,9 +271,9 @@ func isWholeIn(phrase, query, text string) bool {
 	return left && right
 }
 
-// boundaries are what is known of the ends of a phrase in a text: whether a word begins there, or
-// ends, in some place; both in one place; whether it may stand alone; and whether it is a half of
-// a doubled character, as in 妈妈买.
+// boundaries says which facts are known about the ends of a phrase in a text: whether a word begins there, or
+// ends, in some place; both in one place; whether it may be a word alone; and whether it is a half of a doubled
+// character, as in 妈妈买.
 type boundaries struct{ left, right, both, alone, doubled bool }
 
 func boundariesIn(text, phrase string) (b boundaries) {
@@ -293,8 +291,7 @@ func boundariesIn(text, phrase string) (b boundaries) {
 	return b
 }
 
-// script tells characters of Han, Hiragana and Katakana apart: where the script changes, a word
-// ends.
+// script returns the script of a character of Han, Hiragana or Katakana: a word ends at a change of script.
 func script(r rune) *unicode.RangeTable {
 	for _, table := range []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana} {
 		if unicode.Is(table, r) {
@@ -314,8 +311,8 @@ func endsBefore(r rune) bool {
 	return !isSpaceless(r) || unicode.IsPunct(r) || strings.ContainsRune(functionCharacters+rightCharacters+numerals, r)
 }
 
-// isFragmentIn reports whether a term means little without what it is a part of: it is a verb and no more
-// than characters without a meaning, or a character that never begins a word in a text.
+// isFragmentIn reports whether a term means little without the words around it: it is a single verb, apart from
+// characters without a meaning, or a character that never begins a word in a text.
 func isFragmentIn(term, text string) bool {
 	character := strings.Map(func(r rune) rune {
 		if stopCharacters(string(r)) {
@@ -331,7 +328,7 @@ func isFragmentIn(term, text string) bool {
 	return isVerb || character == term && !beginsWordIn(text, r)
 }
 
-// beginsWordIn reports whether a character is somewhere in a text where a word begins.
+// beginsWordIn reports whether a character begins a word somewhere in a text.
 func beginsWordIn(text string, r rune) bool {
 	before := ' '
 	for _, c := range text {

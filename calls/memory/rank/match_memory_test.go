@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The words that a query and a memory share are whole: what may be cut out of longer words is left
-// out.
+// The words that a query and a memory share are whole: text that may be a part of a longer word is left out.
 func TestCommonPhrases(t *testing.T) {
 	for _, test := range []struct {
 		query, memory string

@@ -10,8 +10,7 @@ import (
 
 const day = 24 * time.Hour
 
-// tolerance is how a period that a query names matches memories outside of it: people
-// speak of what happened before.
+// tolerance says how well memories outside of a period that a query names match it: people speak of past events.
 type tolerance struct {
 	// full is the match inside the period.
 	full float64
@@ -25,9 +24,9 @@ var tolerances = map[date.Precision]tolerance{
 	date.CalendarDay: {full: 1, before: day, after: 10 * day, fading: true},
 	date.Relative:    {full: 1, after: 3 * day},
 	date.Month:       {full: 1, after: 12 * day},
-	// Most of what is remembered may be of the same year.
+	// Most of the memories may be of the same year.
 	date.Year: {full: 0.25},
-	// So may what was before or after a time.
+	// So may the time before or after a date.
 	date.Open: {full: 0.25},
 }
 

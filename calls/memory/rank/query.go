@@ -18,8 +18,7 @@ import (
 type Query struct {
 	// Text is the question.
 	Text string
-	// Earlier is what the user said before, the newest last. It supplements a short
-	// question.
+	// Earlier are the user's utterances before the query, the newest last. They supplement a short question.
 	Earlier []string
 	// Now is the time of the question, for recency and words like yesterday.
 	Now time.Time
@@ -65,7 +64,7 @@ type Term struct {
 	isEnding bool
 }
 
-// texts returns the terms whose postings a term has.
+// texts returns the terms whose postings count for a term.
 func (t *Term) texts() []string {
 	if len(t.members) > 0 {
 		return t.members
@@ -96,8 +95,8 @@ type Analysis struct {
 	texts   []string // whose terms are in Terms, normalized
 }
 
-// fewWords is the number of terms below which a query is helped by what was said
-// before, and earlierTurns of how many utterances.
+// fewWords is the number of terms below which earlier utterances help a query, and earlierTurns the number of
+// utterances used.
 const (
 	fewWords      = 3
 	earlierTurns  = 3
@@ -117,7 +116,7 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 	text := normalizeQuery(q.Text)
 	a := Analysis{texts: []string{text}, Chinese: strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })}
 	asksWhenInChinese := a.Chinese && chineseWhen().MatchString(text)
-	asksHabit := englishHabit().MatchString(text) // "twice a day" answers it, and not what was said of today
+	asksHabit := englishHabit().MatchString(text) // "twice a day" answers it, and not memories about today
 	a.When = asksWhenInChinese || !asksHabit && englishWhen().MatchString(text)
 	asksNewestInChinese := a.Chinese && chineseNewest().MatchString(text)
 	a.Newest = asksNewestInChinese || englishNewest().MatchString(text)
@@ -158,7 +157,7 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 	}
 	if content := contentWords(a.Terms); content < fewWords {
 		weight := earlierWeight
-		if content == 0 && len(a.periods) == 0 { // only pronouns: it is about what was said before
+		if content == 0 && len(a.periods) == 0 { // only pronouns: it refers to earlier utterances
 			weight = 1
 		}
 		turns := q.Earlier[max(0, len(q.Earlier)-earlierTurns):]
@@ -188,8 +187,8 @@ func (a *Analysis) addPastPeriods(talk string, now time.Time) (rest string) {
 	return rest
 }
 
-// addTalk adds the words of the talk around a question. They put in order what the question finds, and it misses nothing
-// without them.
+// addTalk adds the words of the talk around a question. They only affect the order of the memories that the
+// question finds.
 func (a *Analysis) addTalk(talk string, seen map[string]bool) {
 	known := len(a.Terms)
 	a.addTerms(talk, earlierWeight, true, seen)
@@ -199,8 +198,7 @@ func (a *Analysis) addTalk(talk string, seen map[string]bool) {
 	}
 }
 
-// blankOut returns the parts of text in whose place rest has spaces; both have the same
-// length.
+// blankOut returns text with spaces in place of the parts that rest still has; both have the same length.
 func blankOut(text, rest string) string {
 	if text == rest {
 		return ""

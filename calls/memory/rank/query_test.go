@@ -50,7 +50,7 @@ func TestAnalyzeQuery(t *testing.T) {
 	}
 }
 
-// TestEarlier: what was said before helps a question that says little.
+// TestEarlier: earlier utterances help a question that says little.
 func TestEarlier(t *testing.T) {
 	earlier := []string{"long ago", "the violin", "an orchestra", "in Vienna"}
 	for text, want := range map[string]int{"And where is that?": 3, "what about tickets": 4, "Which tickets did they sell yesterday?": 3} {
@@ -61,8 +61,8 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
-// In a handful of memories a follow-up is found by what an earlier turn was about, however much else
-// that turn said, and not by a verb of it or a part of a word.
+// In a handful of memories a follow-up is found by the subject of an earlier turn, however much else that turn
+// said, and not by one of its verbs or a part of a word.
 func TestFollowUps(t *testing.T) {
 	memories := []string{"我的猫叫豆豆，三岁了。", "买了一台咖啡机。", "小雨在学小提琴。", "妈妈的生日是五月。", "我对花生过敏。"}
 	for _, test := range []struct {

@@ -23,8 +23,8 @@ type scoreboard struct {
 	sessionFrequencies []float32
 	touchedSessions    []int32
 	extraScores        map[uint32]float64
-	// spokenOf are the memories of which extra texts speak, by the number of the text; nil: each
-	// speaks of all its memories. inExtra are those that have a score by that.
+	// spokenOf are the memories that extra texts are about, by the number of the text; nil: each is about all its
+	// memories. inExtra are the memories that have a score from that.
 	spokenOf map[uint32][]uint32
 	// ended are the memories with words of endings, if the query asks whether something still goes on.
 	ended          map[uint32]bool
@@ -37,7 +37,7 @@ type scoreboard struct {
 // entryScore is the score of one entry so far. It is small, because a user may have a
 // million.
 type entryScore struct {
-	// base is BM25 of the memory, windows that of its windows.
+	// base is the BM25 score of the memory, windows the score of its windows.
 	base, windows float32
 	// matched and cover are the summed weights of the terms in or around it, as idf and as
 	// share.
@@ -257,7 +257,7 @@ func (b *scoreboard) chooseExtras(ctx context.Context, q *Query, r *Result, list
 }
 
 const (
-	// maxExtras bounds the extra texts of which it is asked what they speak of.
+	// maxExtras bounds the extra texts for which the memories they are about are looked up.
 	maxExtras = 32
 	// weightUnspoken is how much the words of an extra text count, at the most, for memories of
 	// which it is not known to speak. They put these in order, below the default cut.
@@ -309,9 +309,9 @@ func (b *scoreboard) markAll(a *Analysis) {
 	}
 }
 
-// weightAlone returns what the words of a memory weigh that is alone in its session or has none.
-// In a talk the same words also count for the windows and the session around them: without that,
-// a memory that has all words of a query would come after talks that have one of them.
+// weightAlone returns the weight of the words of a memory that is alone in its session or has none. In a talk the
+// same words also count for the windows and the session around them: without this weight, a memory that has all
+// words of a query would come after talks that have one of them.
 func (b *scoreboard) weightAlone() float64 { return 1 + weightNear + weightWide + b.sessionWeight }
 
 // scoreBeforeBoosts returns the score of an entry without boosts.
@@ -385,8 +385,7 @@ func (b *scoreboard) pickBest(q *Query, r *Result, only *onlyBoosts) {
 	r.Hits = best.keepBest()
 }
 
-// scoreOf returns the score of a hit of a query that has only names; 0 where it is of another
-// speaker or time.
+// scoreOf returns the score of a hit of a query that has only names; 0 if the hit is of another speaker or time.
 func (o *onlyBoosts) scoreOf(a *Analysis, h *Hit, boost float64, within bool) float64 {
 	hasTime := len(a.periods) > 0
 	isNamed := o.named[h.Seq]

@@ -37,18 +37,18 @@ type Hit struct {
 	// query asks for a time and the memory mentions one, and InWindow whether the memories
 	// around it, itself included, have words of the query.
 	BySpeaker, Timed, InWindow bool
-	// InExtra reports whether an extra text has words of the query where it speaks of the memory.
+	// InExtra reports whether an extra text has words of the query in a part that is about the memory.
 	InExtra bool
 }
 
-// Result is what [Search] found, best first. It belongs to the caller.
+// Result is the result of [Search], best first. It belongs to the caller.
 type Result struct {
 	Hits        []Hit
 	Analysis    Analysis
 	calibration calibration
 }
 
-// Relevance returns what a score of this result means, 0 to 1.
+// Relevance returns the relevance, 0 to 1, of a score of this result.
 func (r *Result) Relevance(score float64) float64 { return r.calibration.relevanceOf(score) }
 
 // bm25 has the parameters of BM25.
@@ -65,15 +65,14 @@ func (s bm25) termWeight(frequency, length, average float64) float64 {
 	return frequency * (s.k1 + 1) / (frequency + s.k1*(1-s.b+s.b*length/average))
 }
 
-// What the parts of a score weigh.
+// The weights of the parts of a score.
 const (
 	weightPrevious = 0.3
 	weightAnswer   = 0.5 // besides, when the memory before is a question
 	weightNear     = 1.25
 	weightWide     = 0.75
 	weightSession  = 0.2
-	// Characters and pairs of them say less than words, so what the session is about
-	// says more.
+	// Characters and pairs of them say less than words, so the subject of the session says more.
 	weightSessionOfCharacters = 1
 
 	boostSpeaker  = 0.75
@@ -84,12 +83,12 @@ const (
 	// one of the days around it stays below the default cut.
 	malusOutside = 0.75
 	boostSession = 0.05
-	// boostWeak orders what is found by a time alone.
+	// boostWeak orders memories that are found by a time alone.
 	boostWeak   = 0.25
 	boostRecent = 0.05
 	boostNewest = 0.5
 	boostEnded  = 3
-	// boostLength is what a memory of lengthOfStatement terms gains on one without any.
+	// boostLength is the advantage of a memory of lengthOfStatement terms over one without any.
 	boostLength       = 0.1
 	lengthOfStatement = 20
 
@@ -162,8 +161,8 @@ func namesOnly(lists []termPostings, namesTime bool) bool {
 	})
 }
 
-// onlyBoosts is what counts of the words of a query of names alone: the memories that have the
-// name of a holiday, and those that have words that say little.
+// onlyBoosts are the memories that match the words of a query of names alone: named have the name of a holiday,
+// weak have words that say little.
 type onlyBoosts struct{ named, weak map[uint32]bool }
 
 // entriesOf returns the entries that have terms of some lists.
@@ -187,11 +186,11 @@ type termPostings struct {
 	share           float64
 	postings, extra []Posting
 	skip            bool
-	// isDate, isHoliday, weak and spaceless are those of the [Term].
+	// isDate, isHoliday, weak and spaceless are copied from the [Term].
 	isDate, isHoliday, weak, spaceless bool
 	// isClass reports whether they are the postings of the members of a class.
 	isClass bool
-	// isEnding reports whether they are those of the words of endings.
+	// isEnding reports whether they are the postings of the words of endings.
 	isEnding bool
 }
 
@@ -320,7 +319,7 @@ type topHits struct {
 	limit     int
 	ix        *Index
 	hits      []Hit
-	threshold *Hit // what is worse is not among the best
+	threshold *Hit // worse hits are not among the best
 }
 
 func newTopHits(limit int, ix *Index) *topHits { return &topHits{limit: max(limit, 1), ix: ix} }

@@ -268,7 +268,7 @@ func TestRelevance(t *testing.T) {
 	})
 }
 
-// TestCut: what is known is above the default cut, what is not is below it.
+// TestCut: answers to known things are above the default cut, answers to unknown ones below it.
 func TestCut(t *testing.T) {
 	s := newShelf()
 	for i := range 200 {
@@ -324,8 +324,8 @@ func TestExtras(t *testing.T) {
 	}
 }
 
-// Asked for a day and nothing else, what was said on it is worth showing; what was said on
-// the days around it is so only where nothing was said on the day.
+// If a query names a day and nothing else, memories of that day are worth showing; memories of the days around it
+// only if none is of that day.
 func TestOnlyADay(t *testing.T) {
 	s := newShelf()
 	for day := 6; day <= 9; day++ {
@@ -348,8 +348,8 @@ func TestOnlyADay(t *testing.T) {
 	}
 }
 
-// Beside a time, words that say little only put what is of that time in order, and a holiday is
-// found by its name too.
+// Beside a time, words that say little only order the memories of that time, and a holiday is found by its name
+// too.
 func TestATimeAndLittleElse(t *testing.T) {
 	s := newShelf()
 	s.add(None, time.Date(2026, 10, 2, 10, 0, 0, 0, time.UTC), "", "爬了长城")
@@ -371,7 +371,7 @@ func TestATimeAndLittleElse(t *testing.T) {
 	}
 }
 
-// The time before or after a day is not the day, and a part of a day is no word of the query.
+// The time before or after a day is not the day, and a part of a day is not a word of the query.
 func TestTimesBesideADay(t *testing.T) {
 	s := newShelf()
 	for _, day := range []int{29, 30, 31, 33, 38} { // from 29 September to 8 October

@@ -111,8 +111,8 @@ func emitRun(text string, start int, yield func(token)) (end int) {
 	return len(text)
 }
 
-// joiners hold the parts of identifiers, file names, addresses and numbers
-// together; the apostrophes those of contractions.
+// joiners hold the parts of identifiers, file names, addresses and numbers together; the apostrophes hold
+// contractions together.
 const joiners = "_-./:@#+,'’"
 
 // compoundEnd returns the end of the word or identifier that begins at start.

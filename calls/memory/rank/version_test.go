@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAnalysisVersion fails when texts are taken apart in another way: then
-// AnalysisVersion must grow, or what stores hold is not found any more.
+// TestAnalysisVersion fails when texts are split in another way: then AnalysisVersion must grow, or memories in
+// existing stores are not found any more.
 func TestAnalysisVersion(t *testing.T) {
 	h := fnv.New64a()
 	for _, text := range []string{

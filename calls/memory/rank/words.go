@@ -64,18 +64,17 @@ grey gray tyre tire tyres tire programme program programmes program pyjamas paja
 licence license practise practice defence defense catalogue catalog jewellery jewelry doughnut donut doughnuts donut
 yoghurt yogurt cosy cozy sceptical skeptical enrol enroll fulfil fulfill kerb curb plough plow`)
 
-// questionWords is how Chinese questions ask, and stopCharacters are those that carry no
-// meaning of their own. Both are left out of queries only: in a memory they cost
-// nothing.
+// questionWords are the ways in which Chinese questions ask, and stopCharacters are characters that carry no
+// meaning of their own. Both are left out of queries only: in a memory they cost nothing.
 var (
 	questionWords = value.CompileLater(`请问|請問|(?:什[么麼]|啥)[时時]候|什[么麼][样樣]?|为啥|啥|咋样?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
-	// dayQuestion is how Chinese questions ask what was on a day.
+	// dayQuestion matches how Chinese questions ask for the events of a day.
 	dayQuestion    = value.CompileLater(`(?:[做干]过?了?(?:些|点)?|[发發]生了?些?|有)(?:什[么麼]|啥)(?:事情?)?|干[嘛吗]`)
 	stopCharacters = value.WordSet(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向嗎麼誰幾為與們這個對從過請問說還會讓給於著", ""), " "))
 )
 
-// lightCharacters are those that often are words by themselves and say little: a memory that shares
-// nothing else with a query is not found by them.
+// lightCharacters often are words by themselves and say little: a query does not find a memory that shares only
+// such characters with it.
 const lightCharacters = "去来來到做干作里裡上下中内外前后後时時要能可以最近现今年月日天号號点點个個次大小多少好不没沒很用说說发發生"
 
 // wordPairs returns a function that returns a map of the first word of each pair to the second.
