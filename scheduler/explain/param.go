@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// explainPointer explains a stretch of what the parameters have at the pointer of an
-// origin; all of it, where the origin has no bytes.
+// explainPointer explains a stretch of the value that the parameters have at the pointer of an origin; all of it
+// if the origin has no bytes.
 func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops int) []Piece {
 	caller := x.callerOf(at)
 	v, found := caller.got.Params.At(o.Pointer)
@@ -111,7 +111,7 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer, text string
 		if v, _ := p.Literal.At(rest); isText(v, text) {
 			place = place.withSpan(0, len(text))
 		}
-		if isWritten := p.Map != nil || p.List != nil; isWritten { // with what is computed in it
+		if isWritten := p.Map != nil || p.List != nil; isWritten { // with its computed members
 			return singlePiece(text, x.madeOfRefs(at, p, place, hops))
 		}
 		return singlePiece(text, place)
@@ -212,7 +212,7 @@ func (x *explainer) explainFilled(filler site, pointer, text string, hops int) [
 	return singlePiece(text, maker)
 }
 
-// isLiteral reports whether the flow has what the parameters of a site are at a pointer.
+// isLiteral reports whether the flow itself has the value that a site's parameters have at a pointer.
 func (x *explainer) isLiteral(at site, pointer string) bool {
 	if at.step == nil || journal.IsPseudoStep(at.got.ID) || at.step.With == nil || at.step.EnableFilling {
 		return false
@@ -244,8 +244,8 @@ func (x *explainer) placeOf(at site, pointer string) Source {
 	return x.sourceOfParam(at, at.step.With, pointer)
 }
 
-// placeOfOrigin returns the place in the flow at which an origin of a call begins: in a parameter, that of the words or of the expression
-// that gave its first byte.
+// placeOfOrigin returns the place in the flow at which an origin of a call begins: in a parameter, the place of
+// the words or of the expression that gave its first byte.
 func (x *explainer) placeOfOrigin(at site, o calls.Origin) Source {
 	caller := x.callerOf(at)
 	if isParam := o.Kind == "" && o.File == ""; !isParam {
@@ -270,8 +270,8 @@ func (x *explainer) placeOfOrigin(at site, o calls.Origin) Source {
 	return x.sourceOfParam(at, at.step.With, strings.TrimSuffix(o.Pointer, rest)).withOffset(offset)
 }
 
-// offsetIn returns the byte of a template, or of an expression, that gave the first byte of an origin in the text that it was rendered to; ok is
-// false if that is not known. isPart tells that the origin is not all of the text.
+// offsetIn returns the byte of a template, or of an expression, that gave the first byte of an origin in the
+// rendered text; ok is false if it is not known. isPart reports that the origin is only a part of the text.
 func (x *explainer) offsetIn(at site, p *flow.Param, o calls.Origin, rest string, isPart bool) (offset int, ok bool) {
 	if p.Expr != nil {
 		if _, isPath := p.Expr.Path(); isPath {
@@ -374,8 +374,8 @@ func (x *explainer) explainMemberName(at site, t *trace, pointer, text string, p
 	return pieces
 }
 
-// withKeys adds to the pieces of a member what the keys that lead to it were computed from: a text that was computed
-// from the whole may have them in it.
+// withKeys adds the sources of the keys that lead to a member to its pieces: a text computed from the whole may
+// contain the keys.
 func (x *explainer) withKeys(at site, pieces []Piece, keys []span.ValueRef, hops int) []Piece {
 	var from []Piece
 	for _, key := range keys {
@@ -384,7 +384,8 @@ func (x *explainer) withKeys(at site, pieces []Piece, keys []span.ValueRef, hops
 	return withPossibleFrom(pieces, from)
 }
 
-// explainSpan explains a stretch of a rendered text, or what it has below a value.
+// explainSpan explains a stretch of a rendered text, or the text at the pointer below in a value that the span
+// stands for.
 func (x *explainer) explainSpan(at site, t *trace, s span.Span, below, stretch string, place Source, hops int) []Piece {
 	place = place.withOffset(t.offset + s.TemplateStart)
 	switch s.Kind {
@@ -419,7 +420,7 @@ func (x *explainer) explainSpan(at site, t *trace, s span.Span, below, stretch s
 	return singlePiece(stretch, place)
 }
 
-// expressionName returns the text of an expression as a name; "" where it is more than one.
+// expressionName returns the text of an expression as a name; "" if it is more than one expression.
 func expressionName(text string) string {
 	name := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(text, "{{"), "}}"))
 	if strings.Contains(name, "{%") || strings.Count(name, "{{") != strings.Count(name, "}}") {
@@ -428,7 +429,7 @@ func expressionName(text string) string {
 	return name
 }
 
-// withRefs returns the source of what may have been computed from names too.
+// withRefs adds the names that a text may also have been computed from to its source.
 func (x *explainer) withRefs(at site, source Source, refs []prompt.Ref, hops int) Source {
 	for _, ref := range refs {
 		name := strings.Join(ofInputs(ref.Path), ".")
@@ -468,7 +469,7 @@ func (x *explainer) unknownSource(at site, p *flow.Param, source Source, hops in
 	return x.madeOfRefs(at, p, source, hops)
 }
 
-// madeOfRefs returns the source of what was computed from all the names in a parameter, where there are any.
+// madeOfRefs returns the source of a text computed from all the names in a parameter, if it has any.
 func (x *explainer) madeOfRefs(at site, p *flow.Param, source Source, hops int) Source {
 	var refs []prompt.Ref
 	p.EachRef(func(ref prompt.Ref) { refs = append(refs, ref) })
@@ -478,7 +479,8 @@ func (x *explainer) madeOfRefs(at site, p *flow.Param, source Source, hops int) 
 	return x.withRefs(at, source, refs, hops)
 }
 
-// sourceOfParam returns the source of what the parameters or items of a step, or outputs, give at a pointer.
+// sourceOfParam returns the source of the value that the parameters or items of a step, or outputs, have at a
+// pointer.
 func (x *explainer) sourceOfParam(at site, root *flow.Param, pointer string) Source {
 	p, rest := flow.Descend(root, pointer)
 	pos := p.Pos

@@ -10,8 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// recordKey identifies the record of one rendering: the parameters of a step, its list of items, or the outputs of the flow that it runs; a
-// nil step stands for the outermost flow.
+// recordKey identifies the record of one rendering: the parameters of a step, its list of items, or the outputs of
+// the flow that it runs; a nil step means the outermost flow.
 type recordKey struct {
 	got *journal.StepState
 	of  side
@@ -22,13 +22,13 @@ type recordedSpans struct {
 	value   value.Value
 	members []span.Member
 
-	// at has the index of the first member of each pointer, below those of the members at a pointer and below it: a list may have
-	// many thousands.
+	// at has the index of the first member of each pointer, below has the members at a pointer and below it: a
+	// list may have many thousands.
 	at    map[string]int
 	below map[string][]int
 }
 
-// newRecordedSpans decodes the record of a value; nil if there is none, as in a run of an earlier version.
+// newRecordedSpans decodes the record of a value; nil if it has none, for example in a run of an earlier version.
 func newRecordedSpans(v value.Value, record span.Record) *recordedSpans {
 	members, err := record.Members()
 	if err != nil || len(members) == 0 {
@@ -46,7 +46,7 @@ func newRecordedSpans(v value.Value, record span.Record) *recordedSpans {
 	return r
 }
 
-// trace is what the run recorded of a template or an expression: the part of a record at and below a pointer.
+// trace is the record of a template's or an expression's rendering: the part of a record at and below a pointer.
 type trace struct {
 	*recordedSpans
 	pointer string // of the parameter
@@ -55,8 +55,9 @@ type trace struct {
 	offset  int // of the template, or the expression, in the text of the parameter
 }
 
-// traceOf returns what the run recorded of a parameter at a pointer of a root: the parameters of a step, its items, or the outputs of a
-// flow. It is nil if nothing is recorded, or another text of the template: a flow that was edited since may be shown with the values of a run.
+// traceOf returns the record of a parameter at a pointer of a root: the parameters of a step, its items, or the
+// outputs of a flow. It is nil if nothing is recorded, or if the template has changed: a flow that was edited
+// since may be shown with the values of a run.
 func (x *explainer) traceOf(at site, root, p *flow.Param, pointer string) *trace {
 	recorded := x.recordOf(at, root)
 	if recorded == nil {
@@ -75,7 +76,7 @@ func (x *explainer) traceOf(at site, root, p *flow.Param, pointer string) *trace
 // filledSpans are the spans of parameters as they were rendered, before the call slot filled them or after.
 type filledSpans struct {
 	*recordedSpans
-	isOfFiller bool // they are those of the data of slot
+	isOfFiller bool // they belong to the data of slot
 }
 
 // recordOf returns the record of the rendering of a root.
@@ -114,7 +115,8 @@ func (x *explainer) recordOf(at site, root *flow.Param) *filledSpans {
 	return known
 }
 
-// memberAt returns the member that tells of the value at a pointer below the parameter: the first at the pointer itself or above it.
+// memberAt returns the member that covers the value at a pointer below the parameter: the first at the pointer
+// itself or above it.
 func (t *trace) memberAt(rest string) (m span.Member, ok bool) {
 	first := len(t.members)
 	for above := range pointersAbove(t.pointer + rest) {

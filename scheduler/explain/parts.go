@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// collectLeftOut lists what a step left out, once.
+// collectLeftOut lists the parts that a step left out, once.
 func (x *explainer) collectLeftOut(got *journal.StepState) {
 	if x.seen[got.ID] {
 		return
@@ -28,8 +28,8 @@ func (x *explainer) collectLeftOut(got *journal.StepState) {
 	}
 }
 
-// explainParts explains a text by the provenance that the step put out with it. nil
-// means that there is none for this text.
+// explainParts explains a text by the provenance that the step put out with it. It returns nil if there is none
+// for this text.
 func (x *explainer) explainParts(at site, text, pointer string, hops int) (pieces []Piece) {
 	told := x.partsOf(at.got)
 	if len(told.all) == 0 {
@@ -53,7 +53,7 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 	if !ok && len(parts) > 0 {
 		return completed(x.explainOrigins(at, computedWhole(parts, text), text, hops), sourceOfMaker(at.got))
 	}
-	if isAlone := place.first == 0 && place.message < 0; isAlone { // what ends behind it tells of another text
+	if isAlone := place.first == 0 && place.message < 0; isAlone { // parts that end behind it describe another text
 		size := layout.wholeLen(text)
 		parts = slices.DeleteFunc(slices.Clone(parts), func(p calls.Part) bool { return p.End > size })
 	}
@@ -71,15 +71,16 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 	return pieces
 }
 
-// ownWords returns the piece of the bytes [start, end) of a text in the output of a step, which no part tells of: the words of its call.
+// ownWords returns the piece of the bytes [start, end) of a text in the output of a step that no part describes:
+// the words of its call.
 func (x *explainer) ownWords(at site, pointer, text string, start, end, hops int) []Piece {
 	maker := x.sourceOfWords(at, hops)
 	maker.Pointer = pointer
 	return singlePiece(text[start:end], maker.withSpan(start, end-start))
 }
 
-// sourceOfWords returns the source of words of a call. Those of a foreign call, which need not tell all, may have anything in them that the
-// step was given.
+// sourceOfWords returns the source of words of a call. A foreign call need not report everything, so its words may
+// contain any value that the step was given.
 func (x *explainer) sourceOfWords(at site, hops int) Source {
 	maker := sourceOfMaker(at.got)
 	if at.step == nil || !isForeign(at.got.Call) {
@@ -98,8 +99,7 @@ func (x *explainer) labelOf(at site, part calls.Part) Source {
 	return Source{Kind: SourcePart, Step: x.host(at).got.ID, Part: part.Kind, Name: part.Name}
 }
 
-// explainPart explains one part of an output: by what its bytes were taken from, and by its
-// own name.
+// explainPart explains one part of an output: by the origins of its bytes, and by its own name.
 func (x *explainer) explainPart(at site, part calls.Part, text string, hops int) []Piece {
 	pieces := x.explainOrigins(at, part.Origins, text, hops)
 	words := x.sourceOfWords(at, hops)
@@ -135,8 +135,8 @@ func (x *explainer) explainPart(at site, part calls.Part, text string, hops int)
 	return pieces
 }
 
-// explainOrigins explains a text by what, by its call, its bytes were taken from. The bytes
-// between are words of the call, and have no source here.
+// explainOrigins explains a text by the origins that its call reports. The bytes between origins are words of the
+// call, and have no source here.
 func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string, hops int) (pieces []Piece) {
 	if len(origins) == 1 && origins[0].End == 0 {
 		if origins[0].Computed {
@@ -172,8 +172,8 @@ func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string,
 	return merged(pieces)
 }
 
-// explainComputed explains a stretch that a call has computed from all of these origins. An
-// expression among them is where that was done, and no source.
+// explainComputed explains a stretch that a call has computed from all of these origins. An expression among them
+// is the place of the computation, not a source.
 func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch string, hops int) []Piece {
 	place := x.placeOfOrigin(at, origins[0])
 	isExpression := false
@@ -194,8 +194,8 @@ func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch str
 	return x.placer.computedPiece(stretch, from, place)
 }
 
-// isValue reports whether a way begins with a value, of which what a call computes is no copy. The words of a file,
-// or of a call, are told as such also where the call has written them otherwise.
+// isValue reports whether a way begins with a value; a text that a call computes from a value is no copy of it.
+// Words of a file or of a call, in contrast, keep their source even if the call has rewritten them.
 func isValue(way []Source) bool {
 	switch way[0].Kind { //nolint:exhaustive // the others are no values
 	case SourceInput, SourceName, SourceConversation, SourceStep, SourceModel, SourceTool, SourceMemory, SourceUser, SourceComputed:
@@ -214,7 +214,8 @@ func (x *explainer) isPrinted(at site, o calls.Origin, stretch string) bool {
 	return isScalar && (v.JSON() == stretch || prompt.Text(v) == stretch)
 }
 
-// expressionOf returns the source of an expression in a template that the call expands itself, where an origin is one.
+// expressionOf returns the source of an expression in a template that the call expands itself; ok is false if the
+// origin is no such expression.
 func (x *explainer) expressionOf(at site, o calls.Origin) (source Source, ok bool) {
 	caller := x.callerOf(at)
 	isOfParam := o.Kind == "" && o.Pointer != ""
@@ -233,8 +234,7 @@ func (x *explainer) expressionOf(at site, o calls.Origin) (source Source, ok boo
 	return source, true
 }
 
-// merged joins neighbouring pieces of which each goes on in its sources where the one
-// before ends.
+// merged joins neighbouring pieces if the sources of each continue the sources of the one before.
 func merged(pieces []Piece) (all []Piece) {
 	for _, p := range pieces {
 		last := len(all) - 1
@@ -276,7 +276,7 @@ func pathOfOrigin(o calls.Origin) []string {
 	return nil
 }
 
-// explainNamed explains a stretch of what templates of the step know by a name.
+// explainNamed explains a stretch of the value that a name has in the step's templates.
 func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops int) []Piece {
 	if at.frame == nil || at.step == nil {
 		return singlePiece(stretch, sourceOfMaker(at.got))
@@ -288,7 +288,7 @@ func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops i
 	whole, _ := v.Str()
 	o = shownOrigin(o, whole)
 	if o.From > 0 && o.From <= len(whole) && strings.Contains(whole[:o.From], secret.Mask) {
-		o.Computed, o.Size = true, 0 // a mask may have moved what follows
+		o.Computed, o.Size = true, 0 // a mask may have moved the bytes after it
 	}
 	if !o.Computed {
 		return x.explainReference(at, path, o.From, stretch, place, hops)

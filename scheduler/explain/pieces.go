@@ -31,7 +31,7 @@ func withSource(pieces []Piece, source Source) []Piece {
 	return pieces
 }
 
-// withStep adds a step to the way of every piece of a text that it had, where the way does not end with the step.
+// withStep adds a step to the way of every piece of its text, unless the way ends with the step.
 func withStep(pieces []Piece, got *journal.StepState) []Piece {
 	maker := sourceOfMaker(got)
 	for i, p := range pieces {
@@ -43,8 +43,7 @@ func withStep(pieces []Piece, got *journal.StepState) []Piece {
 	return pieces
 }
 
-// isHopTo reports whether a source tells only that the text went through the step of the
-// next one.
+// isHopTo reports whether a source only says that the text went through the step of the next one.
 func (s Source) isHopTo(next Source) bool {
 	isOfStep := next.Kind == SourceStep || next.Kind == SourcePart
 	return isOfStep && s.Kind == SourceStep && s.Call == "" && s.Step == next.Step
@@ -60,7 +59,7 @@ func completed(pieces []Piece, source Source) []Piece {
 	return pieces
 }
 
-// standsAt reports whether a stretch is what a text has from a byte on.
+// standsAt reports whether a text has the stretch at a byte.
 func standsAt(text string, from int, stretch string) bool {
 	return from >= 0 && from <= len(text) && strings.HasPrefix(text[from:], stretch)
 }
@@ -73,7 +72,7 @@ func cutPieces(pieces []Piece, start, end int) (cut []Piece) {
 		at += len(p.Text)
 		if from < to {
 			if to-from < len(p.Text) {
-				p.Tokens = 0 // what the whole piece costs
+				p.Tokens = 0 // the cost is known only for the whole piece
 				p.Sources = slices.Clone(p.Sources)
 				for i, s := range p.Sources {
 					p.Sources[i] = s.cut(p.Text, from, to)
@@ -106,7 +105,7 @@ func waysOf(pieces []Piece) (ways [][]Source) {
 	return ways
 }
 
-// namesOf names a way as what something was computed from: an answer of a model by the step that it answered.
+// namesOf names a way as the source of a computed text: an answer of a model by the step that it answered.
 func (p placer) namesOf(way []Source) []string {
 	if way[0].Kind == SourceModel && len(way) > 1 && way[1].Kind == SourceStep && way[1].Call != "" {
 		return []string{way[1].String()}
@@ -116,8 +115,8 @@ func (p placer) namesOf(way []Source) []string {
 	return origin.origins()
 }
 
-// mergePieces returns one piece of a text that was made of the pieces of others: with
-// their sources where these are one, else with their names.
+// mergePieces returns one piece for a text made from several: with their sources if all have the same, else with
+// their names.
 func (p placer) mergePieces(text string, from []Piece, place Source) []Piece {
 	ways := waysOf(from)
 	if len(ways) != 1 {
@@ -137,8 +136,8 @@ func (p placer) mergePieces(text string, from []Piece, place Source) []Piece {
 	return singlePiece(text, way...)
 }
 
-// computedPiece returns one piece of a text that was computed at a place from the pieces of others: it names what
-// these come from.
+// computedPiece returns one piece for a text that was computed at a place from other pieces: it names their
+// sources.
 func (p placer) computedPiece(text string, from []Piece, place Source) []Piece {
 	place.Kind = SourceComputed
 	for _, way := range waysOf(from) {
@@ -181,7 +180,7 @@ func (s Source) madeFrom(pieces []Piece) Source {
 	return s
 }
 
-// withOrigins adds to the first source of a text what it was made from.
+// withOrigins adds the sources that a text was made from to its first source.
 func withOrigins(pieces, from []Piece) []Piece {
 	if len(from) == 0 {
 		return pieces
@@ -200,7 +199,7 @@ func withPossible(pieces []Piece, source Source) []Piece {
 	return withOrigins(pieces, []Piece{{Sources: []Source{{Kind: SourceFlow, Possible: []Source{source}}}}})
 }
 
-// withPossibleFrom adds to the first source of a text that it may come from what others come from.
+// withPossibleFrom adds the sources of other pieces as possible ones to the first source of a text.
 func withPossibleFrom(pieces, from []Piece) []Piece {
 	given := Source{}.madeFrom(from)
 	for _, s := range slices.Concat(given.Origins, given.Possible) {
@@ -223,7 +222,7 @@ func newSourceSet(sources []Source) *sourceSet {
 	return set
 }
 
-// add adds a source, without the bytes of it that were copied and without its own origins.
+// add adds a source, without its copied bytes and without its own origins.
 func (set *sourceSet) add(s Source) {
 	s = s.withoutBytes()
 	s.Origins, s.Possible = nil, nil

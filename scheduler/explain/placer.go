@@ -7,12 +7,12 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// placer knows the texts of flows that sources name, by the places at which they begin. While a prompt is explained all that
-// one text gives has one place, so that pieces of it can be told to be of one source; at the end each
-// gets its own. It lives for one Explain.
+// placer knows the texts of flows that sources name, by the places at which they begin. While a prompt is
+// explained, all pieces of one text have the same place, so that they are recognized as one source; at the end
+// each piece gets its own place. It lives for one Explain.
 type placer map[scalarPlace]*flow.Scalar
 
-// scalarPlace is where a text of a flow begins, and its pointer in the parameters.
+// scalarPlace is the place at which a text of a flow begins, and its pointer in the parameters.
 type scalarPlace struct {
 	flow.Position
 	pointer string
@@ -26,7 +26,7 @@ func (p placer) placeAll(pieces []Piece) {
 		for j := range pieces[i].Sources {
 			s := &pieces[i].Sources[j]
 			p.placeSource(s)
-			if s.Kind == SourceTool { // people read what it made its result of
+			if s.Kind == SourceTool { // people read the sources of a tool's result
 				s.Origins = slices.Clone(s.Origins)
 				for k := range s.Origins {
 					p.placeSource(&s.Origins[k])

@@ -16,7 +16,7 @@ func pointerTo(members []string) string {
 	return pointer.String()
 }
 
-// cutPointer returns the pointer below another; ok is false where it is not at or below it.
+// cutPointer returns the pointer relative to another; ok is false if it is not at or below it.
 func cutPointer(pointer, above string) (below string, ok bool) {
 	if !strings.HasPrefix(pointer, above) {
 		return "", false

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// WithFileNames returns the explanation with other names for the files that its places are in, so that it does not depend on
-// the working directory. What calls have named by themselves, as the files of a workspace, keeps its name.
+// WithFileNames returns the explanation with other names for the files of its places, so that it does not depend
+// on the working directory. Names that calls chose themselves, for example the files of a workspace, are kept.
 func (e *Explanation) WithFileNames(name func(path string) string) *Explanation {
 	return e.withNames(fileNamer{name: name, known: map[string]string{}})
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// memoryPrefix is how the ids of memories begin; those of snapshots, which are made of several, begin otherwise.
+// memoryPrefix begins the ids of memories; ids of snapshots, which are made of several, begin otherwise.
 const memoryPrefix = "memory_"
 
-// withSaved adds to the text of a memory, by its id, what the steps of this run that have saved it were given. Where ids
-// cannot be compared, what any of them was given may be in the text.
+// withSaved adds to the text of a memory, by its id, the parameters of the steps in this run that saved it. If ids
+// cannot be compared, the parameters of all of these steps may be in the text.
 func (x *explainer) withSaved(pieces []Piece, at site, id string, hops int) []Piece {
 	if hops > maxHops {
 		return withPossible(pieces, anywhere)
@@ -68,8 +68,8 @@ func isAfter(later, earlier site) bool {
 	return isSameFlow && slices.Contains(later.flow.Ancestors(later.step.Index), earlier.step.Index)
 }
 
-// explainVariable adds what a built-in variable of the dialogue is: what was said before is in the memory, and may be what
-// is said again in this run.
+// explainVariable adds the sources of a built-in variable of the dialogue: earlier messages are in the memory, and
+// the variable may also hold a message of this run.
 func (x *explainer) explainVariable(at site, path []string, pieces []Piece, hops int) []Piece {
 	if len(path) < 2 {
 		path = append(path, "")

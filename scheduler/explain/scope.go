@@ -20,7 +20,7 @@ type sharedNames struct {
 	history func() value.Value // it has the input of every item, and few templates mention it
 }
 
-// stepOfFrame is what [sharedNames] are of: a step of a flow as it ran, or its outputs.
+// stepOfFrame is the key of [sharedNames]: a step of a flow as it ran, or the flow's outputs.
 type stepOfFrame struct {
 	*frame
 	step *flow.Step

@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// explainBuilt explains the prompt that a step has in its input or output. ok is false where
-// it has none, or where it has sent one that goes on from it.
+// explainBuilt explains the prompt that a step has in its input or output. ok is false if it has none, or if it
+// has sent a prompt that continues it.
 func (x *explainer) explainBuilt(at site, inside []*journal.StepState) (e *Explanation, ok bool) {
 	if journal.IsPseudoStep(at.got.ID) && len(at.got.Prompts) > 0 {
 		return nil, false
@@ -51,7 +51,7 @@ func goesOnFrom(p journal.Prompt, input value.Value) bool {
 	return n > 0 && len(p.Messages) >= n && value.Equal(value.OfList(p.Messages[:n]...), list)
 }
 
-// explainSent explains the conversations that a step, or what it ran inside itself, has sent.
+// explainSent explains the conversations that a step, or a call inside it, has sent.
 func (x *explainer) explainSent(at site) (all []*Explanation) {
 	for _, p := range at.got.Prompts {
 		e := newExplanation(at.got)
@@ -76,7 +76,7 @@ func (x *explainer) explainSent(at site) (all []*Explanation) {
 	return all
 }
 
-// orAnywhere adds to pieces of a step whose flow is not known that what the step put in may come from anywhere.
+// orAnywhere marks the step's own words as coming from anywhere if the flow of the step is not known.
 func orAnywhere(at site, pieces []Piece) []Piece {
 	if at.step != nil {
 		return pieces
@@ -98,7 +98,7 @@ func newExplanation(got *journal.StepState) *Explanation {
 	return e
 }
 
-// setTotal sets what the prompt cost by what its step spent, where it asked once.
+// setTotal sets the cost of the prompt from the usage of its step, if the step asked once.
 func (e *Explanation) setTotal(got *journal.StepState) {
 	askedOnce := got.LLM != nil && got.LLM.Requests == 1 && got.Attempts == 1
 	if !askedOnce || got.Usage.InputTokens == 0 {
@@ -133,7 +133,7 @@ func (x *explainer) addMessage(e *Explanation, role string, texts []located, pie
 	e.Messages = append(e.Messages, m)
 }
 
-// mediaTokens returns what an image, or the like, costs in a message.
+// mediaTokens returns the cost of an image, or other medium, in a message.
 func (x *explainer) mediaTokens(media value.Value) int {
 	message := value.OfMap(value.Pairs("content", value.OfList(media)))
 	return llm.MessageTokens(x.counter, message.AppendJSON(nil)) - llm.MessageOverhead
@@ -150,9 +150,8 @@ func partsByMessage(parts []calls.Part) map[int][]calls.Part {
 	return byMessage
 }
 
-// explainSentText explains a text of a message by the parts that the call gave for the
-// message; what they do not cover is the call's. The text begins at a byte of that of the
-// message.
+// explainSentText explains a text of a message by the parts that the call gave for the message; the rest is the
+// call's words. first is the byte of the message's text at which the text begins.
 func (x *explainer) explainSentText(at site, parts []calls.Part, text located, first int) (pieces []Piece) {
 	maker := x.sourceOfWords(at, 0)
 	if len(parts) > 0 && (parts[0].End == 0 || !text.isContent) {
@@ -180,8 +179,8 @@ func (x *explainer) explainSentText(at site, parts []calls.Part, text located, f
 	return pieces
 }
 
-// explainWholeMessage explains a text, an image or the tool calls of a message by the part
-// that stands for all of the message.
+// explainWholeMessage explains a text, an image or the tool calls of a message by the part that describes the
+// whole message.
 func (x *explainer) explainWholeMessage(at site, part calls.Part, text located) []Piece {
 	maker := x.sourceOfWords(at, 0)
 	if len(part.Origins) != 1 {
@@ -206,8 +205,7 @@ func (x *explainer) explainWholeMessage(at site, part calls.Part, text located) 
 	return completed(pieces, maker)
 }
 
-// explainSentPart explains a part of a message that was sent: by what its bytes were taken
-// from, and by its kind.
+// explainSentPart explains a part of a message that was sent: by the origins of its bytes, and by its kind.
 func (x *explainer) explainSentPart(at site, part calls.Part, text string) []Piece {
 	pieces := x.explainOrigins(at, part.Origins, text, 0)
 	if isForeign(at.got.Call) {
@@ -218,13 +216,13 @@ func (x *explainer) explainSentPart(at site, part calls.Part, text string) []Pie
 		return completed(pieces, sourceOfMaker(at.got))
 	case "text", "answer":
 		return withSource(pieces, sourceOfMaker(at.got))
-	case "refusal": // it quotes what the model wrote
+	case "refusal": // it quotes the model's words
 		return withPossible(withSource(pieces, sourceOfMaker(at.got)), Source{Kind: SourceModel})
 	case "tool":
 		if part.Origins != nil {
 			return withSource(pieces, sourceOfMaker(at.got))
 		}
-		if at.step != nil { // what it is for, by the step
+		if at.step != nil { // its purpose, by the step
 			return singlePiece(text, at.sourceOfPlace(at.step.Pos), sourceOfPart(at.got, part.Kind))
 		}
 	}

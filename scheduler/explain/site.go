@@ -14,27 +14,26 @@ type frame struct {
 	flow   *flow.Flow
 	inputs value.Value
 	prefix string // of its steps in the record: outer[1]/
-	until  int64  // [EarlierFlow] Until of the outermost flow; 0 for that of now
+	until  int64  // [EarlierFlow] Until of the outermost flow; 0 for the current one
 	// around is the step that runs the flow; its frame is nil for the outermost.
 	around site
 }
 
-// frameKey is what there is one frame of: a flow, and the step that runs it, nil for the outermost.
+// frameKey identifies a frame: a flow and the step that runs it, nil for the outermost.
 type frameKey struct {
 	flow *flow.Flow
 	got  *journal.StepState
 }
 
-// site is a step of a frame as it ran: the step itself, an item of it, or what it ran
-// inside itself. A nil step stands for the outputs of the flow, or, where frame is nil as
-// well, for a step whose flow is not known.
+// site is a step of a frame as it ran: the step itself, an item of it, or a call that it ran inside itself. A nil
+// step means the outputs of the flow, or, if frame is nil as well, a step whose flow is not known.
 type site struct {
 	*frame
 	step *flow.Step
 	got  *journal.StepState
 }
 
-// side is what of a step's record a text is in.
+// side is the part of a step's record that has a text: its input or its output.
 type side string
 
 const (
@@ -58,7 +57,7 @@ func (at site) item() (index string, ok bool) {
 	return index, found && closed
 }
 
-// record returns what the run has of one side of the step.
+// record returns one side of the step's record.
 func (at site) record(of side) value.Value {
 	if of == ofInput {
 		return at.got.Input
@@ -66,13 +65,13 @@ func (at site) record(of side) value.Value {
 	return at.got.Output
 }
 
-// isInside reports whether a site is that of another call which its step has run inside itself.
+// isInside reports whether a site is another call which its step has run inside itself.
 func (at site) isInside() bool {
 	return journal.IsPseudoStep(at.got.ID) && at.got.Call != at.step.Call
 }
 
-// definitionOf returns the definition of the call that the step of a site, or what it ran inside itself, has run; ok is false where the
-// flow has no such call, or had another one then.
+// definitionOf returns the definition of the call that the step of a site, or a call inside it, has run; ok is
+// false if the flow has no such call, or had another one then.
 func (at site) definitionOf(got *journal.StepState) (def calls.Definition, ok bool) {
 	if got.Call == at.step.Call {
 		return at.step.Def, true

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// SourceKind is what a [Source] is.
+// SourceKind is the kind of a [Source].
 type SourceKind string
 
 // The kinds of sources.
@@ -19,14 +19,14 @@ const (
 	SourceFlow     SourceKind = "flow"     // words of the flow file, at File:Line:Col
 	SourceInput    SourceKind = "input"    // an input of the flow, by its path: inputs.visitor
 	SourceName     SourceKind = "name"     // another name that a template mentions
-	SourceComputed SourceKind = "computed" // what the expression Name made at File:Line:Col
+	SourceComputed SourceKind = "computed" // the result of the expression Name at File:Line:Col
 	SourceFile     SourceKind = "file"     // the file Name that the flow, or a call, reads
 	SourceStep     SourceKind = "step"     // a step that made the text, or passed it on
 	SourcePart     SourceKind = "part"     // the Part, a kind, of that Name which a step put in
 	SourceModel    SourceKind = "model"    // an answer of the model
 	SourceTool     SourceKind = "tool"     // a result of the tool Name
 	SourceMemory   SourceKind = "memory"   // the memory Name
-	SourceUser     SourceKind = "user"     // what a person answered when the step waited
+	SourceUser     SourceKind = "user"     // a person's answer when the step waited
 	SourceText     SourceKind = "text"     // the text Name of a call
 	SourceClock    SourceKind = "clock"    // the time of the run's clock
 	// SourceConversation is a message that the caller sent before the question, by its path:
@@ -40,53 +40,53 @@ const (
 type Source struct {
 	Kind SourceKind `json:"kind"`
 	Name string     `json:"name,omitempty"`
-	// Step is the id of the step that has the part, or made or passed on the text; Call
-	// is its call, where the text began in the step.
+	// Step is the id of the step that has the part, or made or passed on the text; Call is its call, if the text
+	// began in the step.
 	Step string `json:"step,omitempty"`
 	Call string `json:"call,omitempty"`
 	// Part is the kind of the part: file, preset, world_book, history ...
 	Part string `json:"part,omitempty"`
-	// Pointer is the JSON pointer of the parameter that gave the text, in what the flow has
-	// at the place: the with of a step, its for_each, or the outputs. "" is all of it. Of a
-	// step that made the text it is the pointer of that in its output.
+	// Pointer is the JSON pointer of the parameter that gave the text, in the flow's value at the place: the with
+	// of a step, its for_each, or the outputs. "" is all of it. For a step that made the text it is the pointer of
+	// the text in its output.
 	Pointer string `json:"pointer,omitempty"`
-	// File, Line and Col are the place in the flow file, from 1; "" and 0 without one. It is where the words of the flow
-	// begin, through the indentation of their block and the escapes of their quotes; of an input, a name or an expression,
-	// where the template mentions it.
+	// File, Line and Col are the place in the flow file, from 1; "" and 0 without one. It is the beginning of the
+	// flow's words, after the indentation of their block and the escapes of their quotes; for an input, a name or
+	// an expression it is the place at which the template mentions it.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 	Col  int    `json:"col,omitempty"`
-	// Seq is the last event for which File had the text that the place is in, where the flow was edited later; 0 where it is
-	// the text that the run has now.
+	// Seq is the last event for which File had the text that the place is in, if the flow was edited later; 0 if
+	// the text is still current.
 	Seq int64 `json:"seq,omitempty"`
-	// Path is the file that a call has read the text from, and PathLine the line in it,
-	// or in the text Name; "" and 0 where there is none.
+	// Path is the file that a call has read the text from, and PathLine the line in it, or in the text Name; ""
+	// and 0 without one.
 	Path     string `json:"path,omitempty"`
 	PathLine int    `json:"path_line,omitempty"`
 	// PathCol is the column of a value in a file of data, whose text may be written with escapes.
 	PathCol int `json:"path_col,omitempty"`
-	// Start and End are the bytes [Start, End) of the source that the text is a copy of: in
-	// the text of the parameter as the flow has it, in that of the input or name, in the file
-	// at Path, else in what the model, the tool, the memory or the step gave. Both are nil
-	// where the text is no copy, or where that is not known.
+	// Start and End are the bytes [Start, End) of the source that the text is a copy of: in the text of the
+	// parameter as the flow has it, in the text of the input or name, in the file at Path, else in the output of
+	// the model, the tool, the memory or the step. Both are nil if the text is no copy, or if the range is not
+	// known.
 	Start *int `json:"start,omitempty"`
 	End   *int `json:"end,omitempty"`
 	// From are the names that the text was computed from.
 	From []string `json:"from,omitempty"`
-	// Origins are where the names in From come from in the end, through steps, items and the inputs of flows:
-	// each the beginning of a way, or a file or part on it. Of what a step made they are what made it: a model, a
-	// memory, the call of a tool. Like From they may hold more than is in the text.
+	// Origins are the first sources of the names in From, through steps, items and the inputs of flows: each the
+	// beginning of a way, or a file or part on it. For a text that a step made they are its makers: a model, a
+	// memory, the call of a tool. Like From they may include more than is in the text.
 	Origins []Source `json:"-"`
-	// Possible are sources that the text may come from, where no call says so: what a step of a plugin was given.
-	// One of them with [Source.IsAnywhere] stands for all.
+	// Possible are sources that the text may come from if no call reports it: for example the parameters of a
+	// plugin's step. One of them with [Source.IsAnywhere] means any source.
 	Possible []Source `json:"-"`
 
-	// offset is one more than the byte, in the text of the parameter as the flow has it, of the expression that has put in a
-	// text that is no copy of that; 0 where there is none. See [placer].
+	// offset is one more than the byte, in the text of the parameter as the flow has it, of the expression that
+	// put in a text that is no copy of the parameter's; 0 if there is none. See [placer].
 	offset int
 }
 
-// withOffset returns the source of what the expression at a byte of the parameter has put in.
+// withOffset returns the source with the place of the expression at a byte of the parameter.
 func (s Source) withOffset(offset int) Source {
 	s.offset = offset + 1
 	return s
@@ -99,13 +99,14 @@ func (s Source) withSpan(start, size int) Source {
 	return s
 }
 
-// withoutSpan returns the source of what is not a copy, and of which it does not matter which expression has put it in.
+// withoutSpan returns the source without its bytes, for a text that is no copy, and without the place of its
+// expression.
 func (s Source) withoutSpan() Source {
 	s.Start, s.End, s.offset = nil, nil, 0
 	return s
 }
 
-// withoutBytes returns the source of what was computed from a copy, at the place of that.
+// withoutBytes returns the source of a text that was computed from a copy, at the place of the copy.
 func (s Source) withoutBytes() Source {
 	offset := s.offset
 	if s.Kind == SourceFlow && s.Start != nil {
@@ -174,7 +175,7 @@ func (s Source) Text() wording.Text {
 	return wording.Same(s.Name)
 }
 
-// ofStep returns the source of what a step made or put in.
+// ofStep names the step that made or put in the text.
 func (s Source) ofStep() wording.Text {
 	maker := s.Step
 	if s.Call != "" {
@@ -190,7 +191,7 @@ func (s Source) ofStep() wording.Text {
 	return wording.Say("%s: %s %s", maker, part, s.Name)
 }
 
-// computed returns the source of what an expression, or a call, made.
+// computed describes a text that an expression, or a call, computed.
 func (s Source) computed(place string) wording.Text {
 	if s.Name != "" {
 		place += " {{ " + s.Name + " }}"
@@ -220,7 +221,7 @@ func textOfOrigin(name string) wording.Text {
 	return wording.Of(name)
 }
 
-// origins names the source as what something was computed from.
+// origins returns the names of the source for a text that was computed from it.
 func (s Source) origins() []string {
 	if len(s.From) > 0 {
 		return s.From
@@ -231,12 +232,12 @@ func (s Source) origins() []string {
 	return []string{s.String()}
 }
 
-// isNamed reports whether the source is what templates know by its name.
+// isNamed reports whether templates know the source by its name.
 func (s Source) isNamed() bool {
 	return s.Kind == SourceInput || s.Kind == SourceName || s.Kind == SourceConversation
 }
 
-// equals reports whether two sources are the same, also where they are of other bytes.
+// equals reports whether two sources are the same, even if their bytes differ.
 func (s Source) equals(other Source) bool {
 	isSame := slices.Equal(s.From, other.From)
 	s, other = s.withoutSpan(), other.withoutSpan()
@@ -275,8 +276,8 @@ func sourceOfPart(got *journal.StepState, kind string) Source {
 	return Source{Kind: SourcePart, Step: got.ID, Call: got.Call, Part: kind}
 }
 
-// anywhere is a source that stands for all: it was not found out where a text comes from.
+// anywhere is a source that means any source: the origin of a text is not known.
 var anywhere = Source{}
 
-// IsAnywhere reports whether the source stands for all, in [Source.Possible].
+// IsAnywhere reports whether the source means any source, in [Source.Possible].
 func (s Source) IsAnywhere() bool { return s.Kind == "" }

@@ -8,11 +8,11 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// StepPath is a path that steps of a run may have. Numbers of items and of what a step runs inside itself, which only the run knows,
-// are left open.
+// StepPath is a path that steps of a run may have. Numbers that only the run knows, of items and of work inside a
+// step, are left open, for example the 0 in each[0].
 type StepPath string
 
-// What is open in a path. No name has these characters.
+// The open places in a path. No name has these characters.
 const (
 	oneDigit   = '\x00'
 	moreDigits = '\x01'
@@ -36,7 +36,7 @@ func StepPaths(f *flow.Flow) []StepPath {
 // pathLister collects paths of steps.
 type pathLister struct {
 	paths []StepPath
-	open  []*flow.Flow // those whose steps are being listed, outermost first
+	open  []*flow.Flow // the flows whose steps are being listed, outermost first
 }
 
 // addFlow adds the steps of a flow, whose paths have a prefix.
@@ -57,7 +57,7 @@ func (l *pathLister) addFlow(f *flow.Flow, prefix string) {
 
 func (l *pathLister) add(path string) { l.paths = append(l.paths, StepPath(path)) }
 
-// addStep adds a step, and what it runs.
+// addStep adds a step, and the steps and calls inside it.
 func (l *pathLister) addStep(s *flow.Step, path string) {
 	if len(l.paths) > maxPaths {
 		return
@@ -111,7 +111,7 @@ func (l *pathLister) addTools(s *flow.Step, prefix string) {
 	}
 }
 
-// addSubsteps adds what a call, other than that of an agent in the flow, runs inside itself.
+// addSubsteps adds the work inside a call, other than an agent's in the flow.
 func (l *pathLister) addSubsteps(call, prefix string) {
 	def, isKnown := l.open[len(l.open)-1].FindCall(call)
 	switch {
@@ -123,7 +123,7 @@ func (l *pathLister) addSubsteps(call, prefix string) {
 	}
 }
 
-// Fits reports whether a step with the path can have a name, in which * stands for any text.
+// Fits reports whether a step with the path can match a pattern, in which * matches any text.
 func (p StepPath) Fits(pattern string) bool {
 	failed := make([]bool, (len(pattern)+1)*(len(p)+1))
 	var fitsFrom func(i, j int) bool
@@ -161,8 +161,8 @@ func (p StepPath) examplePath() string {
 	return strings.NewReplacer(anyNumber, "1", string(anyText), "...").Replace(string(p))
 }
 
-// MayRun reports whether a run of the flow can have the step, as far as the flow tells. known are the steps that it can have: those
-// below the same step where there are some, or those of the flow.
+// MayRun reports whether a run of the flow can have the step, as far as the flow shows. known are the steps that
+// it can have: the steps below the same step if there are some, else the steps of the flow.
 func MayRun(f *flow.Flow, id string) (known []string, ok bool) {
 	if _, isOwn := f.Step(id); isOwn {
 		return nil, true

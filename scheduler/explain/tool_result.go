@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// toolSource returns the source of a result of a tool, with what the tool has made it of.
+// toolSource returns the source of a tool's result, with the sources that the tool made it from.
 func (x *explainer) toolSource(at site, o calls.Origin, hops int) Source {
 	source := Source{Kind: SourceTool, Name: o.Name}
 	agent, use := x.useOf(at, o)
@@ -21,8 +21,8 @@ func (x *explainer) toolSource(at site, o calls.Origin, hops int) Source {
 	return source.madeFrom(pieces)
 }
 
-// useOf returns the agent that a site is, or is inside, and the piece of its work in which a tool gave what an origin names; nil where
-// it is not on record.
+// useOf returns the agent that a site is, or is inside, and the piece of its work in which a tool gave the result
+// that an origin names; nil if it is not on record.
 func (x *explainer) useOf(at site, o calls.Origin) (agent site, use *journal.StepState) {
 	if o.Use == "" || at.step == nil {
 		return at, nil
@@ -41,10 +41,10 @@ func (x *explainer) useOf(at site, o calls.Origin) (agent site, use *journal.Ste
 	return at, nil
 }
 
-// explainUse explains what the result of a tool was made of.
+// explainUse explains the sources of a tool's result.
 func (x *explainer) explainUse(agent site, use *journal.StepState, hops int) []Piece {
 	model := Source{Kind: SourceModel}
-	if notRun, _ := use.Output.Get("not_run"); value.Equal(notRun, value.OfBool(true)) { // the refusal quotes what the model wrote
+	if notRun, _ := use.Output.Get("not_run"); value.Equal(notRun, value.OfBool(true)) { // the refusal quotes the model's words
 		return withPossible(singlePiece("", Source{Kind: SourceFlow}), model)
 	}
 	failed, _ := textAt(use.Output, "error")
@@ -56,7 +56,7 @@ func (x *explainer) explainUse(agent site, use *journal.StepState, hops int) []P
 		return explainReading(use)
 	}
 	at, isKnown := x.siteInside(agent, inner)
-	isOpaque := failed != "" && inner.Call == flow.CallFlow // what failed in it may tell anything
+	isOpaque := failed != "" && inner.Call == flow.CallFlow // a failure in it may quote anything
 	if !isKnown || isOpaque {
 		return withPossible(singlePiece("", sourceOfMaker(inner)), anywhere)
 	}

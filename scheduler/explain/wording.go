@@ -31,7 +31,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s: %s %s":                                           "%s：%s %s",
 })
 
-// PartName returns what a kind of a part is called.
+// PartName returns the name of a kind of part in both languages, for example "history" and "历史".
 func PartName(kind string) wording.Text {
 	return wording.Text{En: kind, Zh: cmp.Or(chineseParts[kind], kind)}
 }
