@@ -28,7 +28,7 @@ steps:
 `,
 }
 
-// explainLong returns what explains the prompt of a long flow.
+// explainLong returns a function that explains the prompt of a long flow.
 func explainLong(tb testing.TB, flow string, size int) func() {
 	tb.Helper()
 	list := strings.TrimSuffix(strings.Repeat(`{"role": "user", "content": "m"},`, size), ",")

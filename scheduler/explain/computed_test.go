@@ -46,8 +46,8 @@ func shownPieces(t *testing.T, r *schedulertest.Result, step string) (got []stri
 	return got
 }
 
-// A template says the same of its pieces in the call template as in a parameter: what filters,
-// operators and functions made names what it was computed from.
+// Pieces of a template have the same sources in the call template as in a parameter: results of filters, operators
+// and functions name the values that they were computed from.
 func TestExplainComputedInTemplates(t *testing.T) {
 	flows := map[string]string{"template": `
 inputs: {type: object}
@@ -90,7 +90,7 @@ steps:
 	}
 }
 
-// What a call itself computes of its parameters names them.
+// Texts that a call itself computes from its parameters name them.
 func TestExplainComputedByCalls(t *testing.T) {
 	const flow = `
 inputs: {type: object}
@@ -115,8 +115,8 @@ steps:
 	}
 }
 
-// Data of the call slot may have pointers as keys: what stands where the schema wants it is credited to the key that gave it, also
-// where two keys give the same.
+// Data of the call slot may have pointers as keys: a value in its place in the schema is credited to the key that
+// gave it, even if two keys give the same value.
 func TestExplainDataByPointers(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object}
@@ -177,8 +177,8 @@ steps:
 	}
 }
 
-// The names of members in a content of several parts are words of the call that put the message out; its parts tell of the texts, and
-// the rest is what it was given.
+// The names of members in a content of several parts are words of the call that put the message out; its parts
+// describe the texts, and the rest comes from its parameters.
 func TestExplainWordsAroundTexts(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object}
@@ -228,5 +228,5 @@ steps:
 	}
 }
 
-// place is where the flow mentions a name.
+// place matches the place at which the flow mentions a name.
 var place = regexp.MustCompile(` \(flow\.yaml:[0-9:]+\)`)

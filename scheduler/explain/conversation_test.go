@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// Each step takes what was said before in its own way; none of them names it but the last.
+// Each step uses the earlier messages in its own way; only the last names them.
 const conversationFlow = `
 memory: {user: lin, session: main}
 inputs: {type: object, properties: {question: {type: string}}}
@@ -73,7 +73,7 @@ func runConversation(t *testing.T, sent string) *schedulertest.Result {
 	return r
 }
 
-// onlySaid returns the lines of an explanation that come from what was said before, or from the question.
+// onlySaid returns the lines of an explanation that come from earlier messages, or from the question.
 func onlySaid(lines []string) (said []string) {
 	for _, line := range lines {
 		_, way, _ := strings.Cut(line, " < ")

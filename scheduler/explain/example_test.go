@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Explain reads the events of a run and says where each piece of a prompt comes from.
+// Explain reads the events of a run and returns the source of each piece of a prompt.
 func ExampleExplain() {
 	registry, err := builtin.Registry()
 	if err != nil {

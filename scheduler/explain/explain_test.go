@@ -77,8 +77,8 @@ func explained(t *testing.T, r *schedulertest.Result, step string) (lines []stri
 	return lines
 }
 
-// What a step of a sub-flow says is followed through the sub-flow's own file, and
-// from its inputs to what the step around gave it.
+// The words of a step in a sub-flow are followed through the sub-flow's own file, and from its inputs to the
+// parameters of the step around it.
 func TestExplainSubFlow(t *testing.T) {
 	r := schedulertest.Run(t, explainedFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"town": "Lyon on the Rhone"}`),
 		schedulertest.LLM(scripted.New(scripted.Answer{Text: "a"}, scripted.Answer{Text: "b"})))
@@ -119,7 +119,7 @@ func TestExplainSubFlow(t *testing.T) {
 	}
 }
 
-// What a sub-flow gives back is followed into it.
+// The outputs of a sub-flow are followed into it.
 func TestExplainOutputOfSubFlow(t *testing.T) {
 	r := schedulertest.Run(t, `
 steps:
@@ -143,7 +143,7 @@ outputs: {reply: "Made: {{ made.text }}"}
 	}
 }
 
-// Of a flow whose path only the run knew, the prompts are there, and the steps.
+// If only the run knew the path of a flow, its prompts are explained with the steps as sources.
 func TestExplainDynamicFlow(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object, properties: {path: {type: string}}}
@@ -206,8 +206,8 @@ Be brief.
 	}
 }
 
-// What !file reads from a file of data has its line and column there, and its bytes where it is
-// written as it is.
+// A text that !file reads from a file of data has its line and column there, and its bytes if the file has it
+// without escapes.
 func TestExplainDataFiles(t *testing.T) {
 	r := schedulertest.Run(t, `
 steps:

@@ -32,7 +32,7 @@ steps:
         }}/{{ history[0].input }}/{{ history[3].input.question }}
 `
 
-// What a step before had as its input comes from where its parameters come from, not from the step.
+// The input of an earlier step comes from the sources of its parameters, not from the step.
 func TestExplainHistory(t *testing.T) {
 	r := schedulertest.Run(t, historyFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"who": "Bo", "question": "T Bo"}`),
 		schedulertest.LLM(scripted.New(scripted.Answer{Text: "a"}, scripted.Answer{Text: "b"})))
@@ -68,8 +68,7 @@ func TestExplainHistory(t *testing.T) {
 
 func isVisitor(s explain.Source) bool { return s.Name == "inputs.who" }
 
-// stubborn is a call whose input is the question of the run, whatever it is given, and that tells
-// nothing of that.
+// stubborn is a call whose input is the question of the run, whatever it is given, and that does not report this.
 type stubborn struct {
 	Messages []map[string]string `json:"messages"`
 }
@@ -90,8 +89,8 @@ func stubbornCall() calls.Definition {
 	return calls.Define[stubborn, stubbornInput, map[string]string](calls.Info{Name: "stubborn", Summary: calls.Text{En: "Asks the question.", Zh: "提问。"}})
 }
 
-// The input of a call that tells nothing of it is credited to the call, also where a parameter at the same
-// place happens to be equal: it may come from all that the call saw.
+// The input of a call that reports no sources is credited to the call, even if a parameter at the same place
+// happens to be equal: it may come from anything that the call saw.
 func TestExplainInputThatNothingTellsOf(t *testing.T) {
 	use := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "stubborn", Arguments: `{}`}}}
 	r := schedulertest.Run(t, `
@@ -123,8 +122,8 @@ steps:
 	}
 }
 
-// What calls take as their input of parameters, or of what they see in their place, is told by them: also of
-// a call that an agent runs as a tool.
+// Calls report which input they took from parameters, or from the values that they use in place of a parameter;
+// also a call that an agent runs as a tool.
 func TestExplainInputThatCallsTellOf(t *testing.T) {
 	use := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "chat", Arguments: `{}`}}}
 	r := schedulertest.Run(t, `
@@ -174,7 +173,7 @@ steps:
 	}
 }
 
-// answerer uses a tool where there is one and it has not been used, and else answers the same to all.
+// answerer uses a tool if there is one that has not been used, and else answers the same to all.
 type answerer struct{ use scripted.Answer }
 
 func (a answerer) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {

@@ -11,7 +11,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// The inputs of summary and facts tell where they were taken from: messages of a step, parameters, or what the steps before put out.
+// The inputs of summary and facts name their sources: messages of a step, parameters, or outputs of the steps
+// before.
 func TestExplainInputsOfSummaryAndFacts(t *testing.T) {
 	const flow = `
 inputs: {type: object}

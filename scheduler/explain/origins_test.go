@@ -45,8 +45,8 @@ func (p shoutParams) Exec(context.Context, *calls.Env, shoutParams) iter.Seq2[ca
 	return calls.Do(func() (any, error) { return shoutParams{strings.ToUpper(p.Text)}, nil })
 }
 
-// What a text was computed from is followed to its origins; a call that does not tell leaves them possible. What is
-// printed of the source does not change.
+// A computed text is followed to its origins; a call that does not report its sources leaves them possible. The
+// printed form of the source does not change.
 func TestOriginsOfComputedText(t *testing.T) {
 	shout := calls.Define[shoutParams, shoutParams, shoutParams](calls.Info{Name: "shop.shout", Summary: calls.Text{En: "Shout.", Zh: "喊。"}})
 	r := schedulertest.Run(t, computedFlow, schedulertest.With(append(slices.Clone(builtin.Calls()), shout)...),

@@ -60,8 +60,8 @@ steps:
             ' constant'"
 `
 
-// Each piece has the place at which its text begins in the file, through the indentation of blocks, folds, escapes and aliases; what an
-// expression has put in has that of the expression.
+// Each piece has the place at which its text begins in the file, through the indentation of blocks, folds, escapes
+// and aliases; a text from an expression has the place of the expression.
 func TestPlaces(t *testing.T) {
 	r := schedulertest.Run(t, placedFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"who": "Bo"}`),
 		schedulertest.LLM(scripted.New(scripted.Answer{Text: "a"})))
@@ -152,7 +152,8 @@ steps:
         - "lit\n{{ [inputs.who, 'k  k'] | join('  ') }}"
 `
 
-// What a call has computed of a parameter has the place of the words, or of the expression, that it was computed from, also in the names of these.
+// A text that a call computed from a parameter has the place of the words, or of the expression, that it was
+// computed from, also in their names.
 func TestPlacesOfComputed(t *testing.T) {
 	r := schedulertest.Run(t, computedPlaces, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"who": "Bo", "tag": "</conversation>", "quote": "q\"q", "n": 3}`),
 		schedulertest.LLM(scripted.Texts("s", `{"reason": "", "branch": "a"}`, `{"facts": [], "domain": []}`)))
@@ -188,7 +189,8 @@ func TestPlacesOfComputed(t *testing.T) {
 	}
 }
 
-// A constant with escapes is not a copy of what the flow says, but has its place there, in a parameter as in the call template.
+// A constant with escapes is not a copy of the flow's text, but has its place there, in a parameter as in the call
+// template.
 func TestPlacesOfConstantsWithEscapes(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object}

@@ -31,8 +31,8 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// A source is a text of a random flow. In the first campaign no character of it stands
-// anywhere else, in the second all sources hold the same text.
+// A source is a text of a random flow. In the first campaign each character of it occurs nowhere else, in the
+// second all sources hold the same text.
 type source struct {
 	// name is how the source begins as something that a text was computed from.
 	name    string
@@ -67,7 +67,7 @@ func textOf(number int) string {
 	return string(text)
 }
 
-// equalTexts returns a text with that of every source replaced by the same.
+// equalTexts returns a text in which the text of every source is replaced by the same one.
 func equalTexts(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < firstRune || r > firstRune+20000 {
@@ -77,7 +77,7 @@ func equalTexts(text string) string {
 	}, text)
 }
 
-// computed are filters whose result is no copy; what they made has its mark at every letter.
+// computed are filters whose result is no copy; their result has a mark at every letter.
 const (
 	computed     = " | upper | list | join('°°°°')" // slices do not part a letter from all of them
 	computedMark = '°'
@@ -95,17 +95,17 @@ func isComputed(text string, at int) bool {
 	return isMark(before) || isMark(after)
 }
 
-// isMark reports whether a letter stands between those that were computed.
+// isMark reports whether a letter is a mark between computed letters.
 func isMark(r rune) bool { return r == computedMark || r >= firstMark && r < firstMark+1000 }
 
-// standsInCalls reports whether a byte is of tool calls, which stand for values. A call whose id was there before has another
-// one, 1_2.
+// standsInCalls reports whether a byte belongs to tool calls, which are the printed form of values. A call whose
+// id was there before gets another one, 1_2.
 func standsInCalls(text string, at int) bool {
 	calls := strings.Index(text, `[{"id":"1`)
 	return calls >= 0 && calls < at
 }
 
-// checkDigit returns what is wrong with the names of a byte that [world.arithmetic] has made.
+// checkDigit returns the problem with the names of a byte that [world.arithmetic] has made, or "".
 func (w *world) checkDigit(a attributed, i int) (problem string) {
 	if a.text[i] < '0' || a.text[i] > '9' {
 		return ""
@@ -119,7 +119,7 @@ func (w *world) checkDigit(a attributed, i int) (problem string) {
 	return checkFrom(a.pieces[i].sources[0], want)
 }
 
-// checkFrom returns what is wrong with a source of what was computed from names.
+// checkFrom returns the problem with the source of a text that was computed from names, or "".
 func checkFrom(s explain.Source, names []string) (problem string) {
 	if s.Kind != explain.SourceComputed || !slices.Equal(slices.Sorted(slices.Values(s.From)), names) {
 		return fmt.Sprintf("computed from %v", names)
@@ -127,8 +127,8 @@ func checkFrom(s explain.Source, names []string) (problem string) {
 	return ""
 }
 
-// checkNames returns what is wrong with the names of a computed letter: those of the values that
-// its expression uses, no more and no fewer.
+// checkNames returns the problem with the names of a computed letter, or "": they must be the values that its
+// expression uses, no more and no fewer.
 func (w *world) checkNames(a attributed, i int) (problem string) {
 	before, _ := utf8.DecodeLastRuneInString(a.text[:i])
 	_, size := utf8.DecodeRuneInString(a.text[i:])
@@ -204,7 +204,7 @@ func (r remembered) Recent(context.Context, calls.Scope, int) ([]plugins.Turn, e
 	return []plugins.Turn{{ID: "memory_1", Role: "user", Content: r.text}}, nil
 }
 
-// conversation returns the messages before the question; in every second world there are none, and the memory takes their place.
+// conversation returns the messages before the question; every second world has none, and uses the memory instead.
 func (w *world) conversation(as func(string) string) value.Value {
 	if len(w.said) == 0 {
 		return value.Value{}
@@ -219,10 +219,10 @@ func (w *world) conversation(as func(string) string) value.Value {
 // toolSource and memorySource are the sources of the tool's result, and of the memory.
 const toolSource, memorySource = 2999, 2998
 
-// toolText is what the tool gives: agents may cut it.
+// toolText is the result of the tool: agents may cut it.
 var toolText = textOf(toolSource) + strings.Repeat(".", 300)
 
-// nothingToSend is in the error of a flow that asks a model with messages of which the repair of histories keeps none,
+// nothingToSend is in the error of a flow that asks a model with messages that the repair of histories removes,
 // for example a lone result of a tool.
 const nothingToSend = "a model needs at least one message"
 
@@ -292,7 +292,7 @@ type quoted struct {
 	Parts []calls.Part `json:"parts"`
 }
 
-// quoteCall tells where a and b stand in its text, as plugins do.
+// quoteCall reports the places of a and b in its text, as plugins do.
 func quoteCall() calls.Definition {
 	return calls.Func("quote", calls.Text{En: "Quotes."}, func(_ context.Context, _ *calls.Env, p quoteParams) (quoted, error) {
 		_, first := utf8.DecodeRuneInString(p.B)
@@ -311,7 +311,7 @@ type attributed struct {
 	pieces []attributedByte
 }
 
-// attributedByte is where a byte comes from, with its place in its piece.
+// attributedByte is the source of a byte, with its place in its piece.
 type attributedByte struct {
 	sources []explain.Source
 	json    string // of the sources
@@ -351,8 +351,8 @@ func explainAll(t *testing.T, r *schedulertest.Result) (names []string, all map[
 	return names, all
 }
 
-// checkResumed fails where a prompt that was sent before a run was resumed is explained
-// otherwise than afterwards.
+// checkResumed fails if the explanation of a prompt that was sent before a run was resumed differs from the
+// explanation after it.
 func checkResumed(t *testing.T, before, after *schedulertest.Result) {
 	t.Helper()
 	names, first := explainAll(t, before)
@@ -385,8 +385,8 @@ func (w *world) truth(r rune) (source, bool) {
 	return w.sources[number], true
 }
 
-// Every byte of every prompt is attributed to the source that really gave it, also where
-// all sources hold the same text.
+// Every byte of every prompt is attributed to the source that really gave it, even if all sources hold the same
+// text.
 func TestEveryByteHasItsSource(t *testing.T) {
 	bytes, cases, prompts := 0, 0, 0
 	limit := 6
@@ -424,7 +424,7 @@ func TestEveryByteHasItsSource(t *testing.T) {
 				if _, isUnique := w.truth(r); isUnique { // the words of a call may follow a mark at which it has cut
 					problem = w.checkNames(a, i)
 				}
-				if problem != "" && !w.whole { // where letters of expressions are computed again
+				if problem != "" && !w.whole { // letters of expressions are computed again
 					rt.Fatalf("%s, byte %d (%q): %s: %s\n%s\n%s", name, i, string(r), problem, sourcesJSON(from), w.flow.String(), a.text)
 				}
 				if x, y := a.pieces[i].json, b.pieces[i].json; x != y {
@@ -444,9 +444,8 @@ func sourcesJSON(sources []explain.Source) string {
 	return equalTexts(value.Must(sources).JSON())
 }
 
-// checkSpan returns what is wrong with the bytes of the first source of a byte: it must
-// stand there in the source, which is read here as the test has made it. Only what was
-// computed has none.
+// checkSpan returns the problem with the bytes of the first source of a byte, or "": the source, which is read
+// here as the test has made it, must have the byte there. Only computed texts have no bytes.
 func (w *world) checkSpan(a attributed, i int) (problem string) {
 	of := a.pieces[i]
 	char, _ := utf8.DecodeRuneInString(a.text[i:])
@@ -479,8 +478,8 @@ func isValueKind(kind explain.SourceKind) bool {
 	return slices.Contains([]explain.SourceKind{explain.SourceInput, explain.SourceMemory, explain.SourceTool, explain.SourceUser}, kind)
 }
 
-// checkPlace returns what is wrong with the place of a piece of words of a flow: its first character must stand there, or
-// be written there by an escape.
+// checkPlace returns the problem with the place of a piece of the flow's words, or "": the flow must have its
+// first character there, or an escape for it.
 func (w *world) checkPlace(s explain.Source, piece string) (problem string) {
 	if s.Kind != explain.SourceFlow {
 		return ""
@@ -516,7 +515,7 @@ func (w *world) textOfSource(s explain.Source) (text string, known bool) {
 	return text, known && s.Path != ""
 }
 
-// quotedAt returns the text in quotes that a character of a line stands in.
+// quotedAt returns the text in quotes around a character of a line.
 func quotedAt(line string, char int) (text string, ok bool) {
 	at := len(string([]rune(line)[:char]))
 	for end := 0; ; {
@@ -536,7 +535,7 @@ func quotedAt(line string, char int) (text string, ok bool) {
 	}
 }
 
-// readFiles takes the files of the first campaign apart.
+// readFiles splits the files of the first campaign.
 func (w *world) readFiles(r *schedulertest.Result) {
 	w.record = r.State()
 	w.content = map[string]string{"flow.yaml": w.flow.String(), "sub.yaml": w.sub.String()}

@@ -12,8 +12,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/explain"
 )
 
-// Some worlds give on whole outputs: lists of messages that are joined, cut and turned round, contents of several parts, items that are
-// messages, and outputs as text. What is computed from a whole output names no single text of it: see [world.isNamed].
+// Some worlds pass on whole outputs: lists of messages that are joined, cut and reversed, contents of several
+// parts, items that are messages, and outputs as text. A text computed from a whole output names none of its
+// texts: see [world.isNamed].
 
 // isNamed reports whether a letter is in a piece that was computed from names of which one has the letter, in a world that gives on whole
 // outputs. Words in an expression have no name there: the place of the piece is theirs.
@@ -26,7 +27,8 @@ func (w *world) isNamed(way []explain.Source, letter rune) bool {
 	return isOfFlow || slices.ContainsFunc(way[0].Origins, want.matches) || slices.ContainsFunc(way[0].From, func(name string) bool { return w.hasLetter(name, letter) })
 }
 
-// hasLetter reports whether what a name of the flow stands for has a letter. Names of the sub-flow, and of items, may have any.
+// hasLetter reports whether the value of a name of the flow has a letter. Names of the sub-flow, and of items, may
+// have any.
 func (w *world) hasLetter(name string, letter rune) bool {
 	first, rest, _ := strings.Cut(name, ".")
 	pointer := ""
@@ -48,7 +50,7 @@ func (w *world) pick(what string, all ...string) string {
 	return rapid.SampledFrom(all).Draw(w.t, what)
 }
 
-// wholeList returns an expression of a list of messages. Only lists of lists may have what tools gave.
+// wholeList returns an expression for a list of messages. Only lists of lists may have results of tools.
 func (w *world) wholeList(lists []string) string {
 	given := fmt.Sprintf("[{'role': 'user', 'content': %s}, {'role': 'assistant', 'content': '%s' ~ %s}]", w.reference(), w.literal(), w.reference())
 	if len(lists) == 0 {

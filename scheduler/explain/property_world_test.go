@@ -24,7 +24,7 @@ type world struct {
 	inputs  *value.Map
 	files   string
 	sources []source
-	// Names of steps by what their output has.
+	// Names of steps by the kind of their output.
 	texts, lists []string // expressions of a text, and of a list of messages
 	plain        []string // lists without tools
 	steps        int
@@ -32,15 +32,15 @@ type world struct {
 	whole        bool // whole outputs are given on
 	inner        bool // the sub-flow is being written
 	asked        []string
-	// exact are the names of what an expression was computed from, by the mark between its letters.
+	// exact are the names that an expression was computed from, by the mark between its letters.
 	exact map[rune][]string
-	// digits are those of what a digit was computed from, by the mark on both sides of it.
+	// digits are the names that a digit was computed from, by the mark on both sides of it.
 	digits map[rune][]string
-	// bodies are the answers of servers by their paths, and flaky the steps whose first
-	// requests fail: they are retried, or else the run is resumed.
+	// bodies are the answers of servers by their paths, and flaky the steps whose first requests fail: they are
+	// retried, or else the run is resumed.
 	bodies map[string]string
 	flaky  map[string]llm.Error
-	// What came of the first campaign.
+	// The results of the first campaign.
 	record  *journal.RunState
 	content map[string]string // of the files
 	// said are the texts of the conversation.
@@ -65,7 +65,7 @@ func (w *world) line() int { return 1 + strings.Count(w.out().String(), "\n") }
 
 func (w *world) printf(format string, args ...any) { fmt.Fprintf(w.out(), format, args...) }
 
-// literal returns a text that stands in the line of the flow that is written next.
+// literal returns a text in the line of the flow that is written next.
 func (w *world) literal() string {
 	line, file := w.line(), w.file
 	return w.add(fmt.Sprintf("%s:%d", file, line), func(s explain.Source) bool {
@@ -116,7 +116,7 @@ func isInput(name string) func(explain.Source) bool {
 // firstDigitMark is the first of the marks of digits.
 const firstDigitMark = '\uf000'
 
-// firstMark is the first of the marks of expressions whose names are known.
+// firstMark is the first of the marks for expressions with known names.
 const firstMark = '\ue000'
 
 // namesOf returns the sorted names that sources have for expressions: the question is an input.
@@ -190,7 +190,7 @@ func (w *world) text() string {
 	}
 	kind := rapid.IntRange(0, 8).Draw(w.t, "kind of text")
 	if w.inner && (kind == 4 || kind == 7 || kind == 8) {
-		kind = 0 // what is computed names inputs of the sub-flow, of which the test knows nothing
+		kind = 0 // computed texts name inputs of the sub-flow, which the test does not know
 	}
 	switch kind {
 	case 0:
@@ -399,7 +399,7 @@ func (w *world) inputStep() {
 	w.texts = append(w.texts, id+".prompt")
 }
 
-// inputSettings writes what the call input puts between and around its texts.
+// inputSettings writes the texts that the call input puts between and around others.
 func (w *world) inputSettings() {
 	w.printf("        settings:\n          max_long_term_memory_results: 2\n")
 	for _, s := range []struct{ key, format string }{
@@ -536,7 +536,7 @@ func isOfStep(id string) func(explain.Source) bool {
 	return func(s explain.Source) bool { return s.Kind == explain.SourceStep && s.Step == id }
 }
 
-// quoteStep runs a call that tells the sources of two of its texts, and not that of a third.
+// quoteStep runs a call that reports the sources of two of its texts, but not of a third.
 func (w *world) quoteStep() {
 	id := w.step("quote")
 	w.printf("      word: %q\n", w.add(id, isOfStep(id)))

@@ -72,7 +72,8 @@ steps:
 	}
 }
 
-// A run of before spans were recorded tells of a rendered text what the template names, as what it may be computed from.
+// A run from before spans were recorded names every name in the template of a rendered text, as a value that it
+// may be computed from.
 func TestExplainWithoutSpans(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object}

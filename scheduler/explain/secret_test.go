@@ -34,8 +34,8 @@ Be calm.
 Say hunter+2+secret twice.
 `
 
-// Where a secret stood in a prompt, its mask has it as its source, and all around it has
-// the sources, and bytes, that it had.
+// The mask in place of a secret in a prompt has the secret as its source, and the text around it keeps its sources
+// and bytes.
 func TestExplainSecrets(t *testing.T) {
 	r := schedulertest.Run(t, secretFlow, schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+2+secret"),
 		schedulertest.Inputs(`{"who": "Mei"}`), schedulertest.LLM(scripted.Texts("yes", "notes")))
@@ -101,8 +101,7 @@ func TestExplainSecrets(t *testing.T) {
 	}
 }
 
-// What was made of a secret names it, wherever that stands on record, and the rest of the
-// text keeps its sources.
+// A text made of a secret names it in every record, and the rest of the text keeps its sources.
 func TestExplainWhatIsMadeOfSecrets(t *testing.T) {
 	const flow = `
 inputs: {type: object, properties: {who: {type: string}}}
@@ -149,7 +148,7 @@ steps:
 	}
 }
 
-// A text with a mask in it keeps its sources where a list passes the message on as it is.
+// A text with a mask in it keeps its sources if a list passes the message on unchanged.
 func TestExplainMaskInPassedOnMessage(t *testing.T) {
 	const flow = `
 inputs: {type: object, properties: {who: {type: string}}}
@@ -182,8 +181,8 @@ steps:
 	}
 }
 
-// A mask that hides names beside secrets names them, whatever calls the text went through: what
-// a template makes of secrets and other values.
+// A mask that hides names beside secrets names them, whatever calls the text went through: for example a template
+// that joins secrets and other values.
 func TestExplainNamesBesideSecrets(t *testing.T) {
 	const flow = `
 inputs: {type: object, properties: {who: {type: string}}}
@@ -231,8 +230,8 @@ steps:
 	}
 }
 
-// A text that a template computes from a secret names it. The words of a branch or of a loop that a secret has decided are those of the
-// flow: the run has recorded which branch it took.
+// A text that a template computes from a secret names it. The words of a branch or of a loop that a secret has
+// decided come from the flow: the run has recorded which branch it took.
 func TestExplainWhatSecretsDecide(t *testing.T) {
 	flows := []string{`
 inputs: {type: object}
@@ -302,8 +301,8 @@ steps:
 	}
 }
 
-// A text in which a call masked what a secret became keeps the sources around that. Items may be
-// made of secrets too.
+// A text in which a call masked the result of a secret keeps the sources around the mask. Items may be made of
+// secrets too.
 func TestExplainTextsMaskedByCalls(t *testing.T) {
 	const flow = `
 inputs: {type: object}

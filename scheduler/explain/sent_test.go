@@ -62,7 +62,7 @@ steps:
 outputs: {x: "{{ way.branch }}"}
 `
 
-// What the calls asked with prompts of their own is told piece by piece.
+// Prompts that calls make themselves are explained piece by piece.
 func TestExplainSent(t *testing.T) {
 	r := schedulertest.Run(t, sentFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"question": "How is the weather?"}`),
 		schedulertest.LLM(scripted.Texts("All about rivers.", `{"facts": ["The cat is called Momo."], "domain": []}`,
@@ -124,7 +124,7 @@ steps:
   - {id: plain, call: choice, needs: [], with: {choices: [{branch: a, default: true, when: "{{ true }}"}]}}
 `
 
-// The rounds of an agent, and what waits, are told as well; what is not there says why.
+// The rounds of an agent, and steps that wait, are explained as well; missing prompts get a reason.
 func TestExplainInside(t *testing.T) {
 	tool := scripted.Answer{Text: "I write.", ToolCalls: []llm.ToolCall{{ID: "1", Name: "write", Arguments: `{"values": {"w": "written words"}}`}}}
 	r := schedulertest.Run(t, insideFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"question": "What now, friend?", "tone": "kind and fair"}`),
@@ -242,8 +242,8 @@ steps:
 	}
 }
 
-// What was said last is the utterance that the built-in variable has taken it from. What another resolver of
-// the name makes is the resolver's, also where it is equal.
+// The last message is the utterance that the built-in variable has taken it from. The result of another resolver
+// of the name is the resolver's, even if it is equal.
 func TestExplainLastMessageOfInput(t *testing.T) {
 	const flow = `memory: {user: ann}
 inputs: {type: object}
@@ -280,8 +280,8 @@ steps:
 	}
 }
 
-// Of a result of a tool, the note that it was cut is the agent's; so is all that it says of a use that it refused. The messages tell the same
-// where they go on to another step.
+// In a tool's result, the note that it was cut is the agent's; so are the words with which it refuses a use. The
+// messages keep these sources when they go on to another step.
 func TestExplainWordsOfAgent(t *testing.T) {
 	const flow = `
 inputs: {type: object}
@@ -347,7 +347,7 @@ func (relay) Exec(ctx context.Context, env *calls.Env, in relayInput) iter.Seq2[
 	})
 }
 
-// A prompt that a step has sent is told also where a call inside it has sent the same.
+// A prompt that a step has sent is explained even if a call inside it has sent the same.
 func TestExplainEqualPrompts(t *testing.T) {
 	def := calls.Define[relay, relayInput, map[string]any](calls.Info{Name: "relay", Summary: calls.Text{En: "Asks twice.", Zh: "问两次。"}, UsesLLM: true})
 	r := schedulertest.Run(t, "inputs: {type: object}\nsteps: [{id: twice, call: relay, with: {text: \"{{ inputs.who }}\"}}]\n",
@@ -364,8 +364,8 @@ func TestExplainEqualPrompts(t *testing.T) {
 	}
 }
 
-// A request that has more messages than the one before it, and no answer between them, is another one; what is
-// asked again, or goes on after an answer, is one conversation.
+// A request that has more messages than the one before it, and no answer between them, is another one; a request
+// that is repeated, or goes on after an answer, is one conversation.
 func TestExplainLongerPrompts(t *testing.T) {
 	ask := calls.Func("ask", calls.Text{En: "Asks."}, func(ctx context.Context, env *calls.Env, _ struct{}) (map[string]string, error) {
 		user := func(text string) llm.Message { return llm.TextMessage("user", text) }

@@ -2,7 +2,7 @@ package explain
 
 import "testing"
 
-// What a text was computed from is named in the language of the reader, names of the flow as they are.
+// The sources of a computed text are named in the reader's language, names of the flow as they are.
 func TestComputedText(t *testing.T) {
 	s := Source{Kind: SourceComputed, File: "f.yaml", Line: 3, Col: 5, From: []string{"the model's answer", "inputs.town"}}
 	text := s.Text()

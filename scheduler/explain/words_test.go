@@ -13,7 +13,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// A separator comes from the setting that has it, also where the same text stands everywhere; a default is a word of the call.
+// A separator comes from the setting that has it, even if the same text occurs everywhere; a default is a word of
+// the call.
 func TestExplainSeparators(t *testing.T) {
 	const flow = `
 inputs: {type: object}
@@ -47,7 +48,7 @@ type joined struct {
 	Parts []calls.Part `json:"parts"`
 }
 
-// What a plugin does not tell of is its own, whatever texts it was given: these may be in it.
+// A text that a plugin does not report on is its own, whatever it was given: its parameters may be in it.
 func TestExplainWordsOfPlugins(t *testing.T) {
 	join := calls.Func("shop.join", calls.Text{En: "Joins."}, func(_ context.Context, _ *calls.Env, p joinParams) (joined, error) {
 		return joined{p.A + p.Separator + "b", []calls.Part{{Kind: "entry", Start: 0, End: len(p.A), Included: true, Origins: []calls.Origin{{End: len(p.A), Pointer: "/a"}}}}}, nil
