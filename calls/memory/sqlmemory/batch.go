@@ -45,8 +45,8 @@ func (s *Store) prepareRow(r *packed.Row, m memory.BaseMemory, now time.Time) er
 	return s.db.checkName("session", m.Context.SessionID)
 }
 
-// batch is the memories that are saved in one change. The dialect makes it, reads what the rows
-// need into users, sessions, byID and byHash, calls saveAll, and stores the rows that it collected.
+// batch holds the memories that are saved in one change. The dialect makes it, reads the rows it needs into users,
+// sessions, byID and byHash, calls saveAll, and stores the rows that it collected.
 type batch struct {
 	c     conn
 	now   time.Time
@@ -192,7 +192,8 @@ func (b *batch) replaceMemory(u *user, stored *storedMemory, r *packed.Row) (mem
 	return memory.Updated, nil
 }
 
-// addFacts stores what a memory states. If facts are off, all memories of the user are read once they are on again.
+// addFacts stores the facts of a memory. If facts are off, all memories of the user are read once they are on
+// again.
 func (b *batch) addFacts(u *user, rid int64, r *packed.Row) {
 	b.later = append(b.later, addFacts(b.c, u.id, rid, &r.Reading)...)
 	if r.Unread && !u.unread {
@@ -205,8 +206,7 @@ func (b *batch) addLater(query string, args ...any) {
 	b.later = append(b.later, database.Statement{Query: query, Args: args})
 }
 
-// moveToSession makes another session wait for a snapshot of a memory, if there is none
-// yet.
+// moveToSession makes another session wait for a snapshot of a memory, unless the memory has one already.
 func (b *batch) moveToSession(u *user, stored *storedMemory, to *session) error {
 	from, err := b.loadSession(u, stored.Context.SessionID)
 	if err != nil || from == to {

@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// steps counts what it is shown; the first one ends the work.
+// steps counts the statements it sees; the first one ends the work.
 type steps struct {
 	n    int
 	stop func()

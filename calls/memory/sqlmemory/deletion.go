@@ -20,7 +20,7 @@ type deletion struct {
 }
 
 func (x *deletion) run(ctx context.Context, rids []int64) error {
-	// The numbers of the tail are those of its memories: none of them may go.
+	// The tail takes its numbers from its memories: it is folded before any of them is deleted.
 	if err := (indexer{x.conn, x.user}).fold(x.user.n); err != nil {
 		return err
 	}

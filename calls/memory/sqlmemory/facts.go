@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 )
 
-// FactOptions are which memories state facts. The zero value reads those of users.
+// FactOptions select the memories that state facts. The zero value selects the users' utterances.
 type FactOptions struct {
 	// Off reads none: searches are as they were before there were facts.
 	Off bool
@@ -19,7 +19,7 @@ type FactOptions struct {
 	Admit []string
 }
 
-// read returns what a memory states.
+// read returns the facts that a memory states.
 func (o *FactOptions) read(m *memory.BaseMemory) facts.Reading {
 	role := m.Role()
 	isAdmitted := slices.Contains(o.Admit, role)
@@ -37,7 +37,7 @@ func (o *FactOptions) newVersion() int {
 	return facts.Version
 }
 
-// addFacts returns the statements that store what a memory states.
+// addFacts returns the statements that store the facts of a memory.
 func addFacts(c conn, owner, rid int64, r *facts.Reading) (list []database.Statement) {
 	for i := range r.Facts {
 		f := &r.Facts[i]
@@ -64,7 +64,7 @@ func addFacts(c conn, owner, rid int64, r *facts.Reading) (list []database.State
 	return list
 }
 
-// dropFacts returns the statements that delete what memories state.
+// dropFacts returns the statements that delete the facts of memories.
 func dropFacts(rids []int64) []database.Statement {
 	return []database.Statement{
 		{Query: "DELETE FROM memory_fact WHERE rid = ANY($1)", Any: rids},
@@ -135,7 +135,7 @@ func (v *view) Aliases(context.Context) (list []facts.Alias, err error) {
 	return list, err
 }
 
-// Facts returns what the memories of a user state.
+// Facts returns the facts that a user's memories state.
 func (s *Store) Facts(ctx context.Context, user string, now time.Time) (found *memory.StatedFacts, err error) {
 	found = &memory.StatedFacts{IDs: map[uint32]string{}}
 	err = s.db.readIndex(ctx, s, user, false, func(of userView) error {

@@ -69,7 +69,7 @@ func fillWithFacts(t *testing.T, s *sqlmemory.Store) {
 	}
 }
 
-// TestRebuildFacts: what is read again equals what was read when it was saved.
+// TestRebuildFacts: facts that are read again equal the facts read at saving.
 func TestRebuildFacts(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlmemory.FileOptions{})
@@ -118,7 +118,7 @@ func TestRereadOlderStore(t *testing.T) {
 	}
 }
 
-// TestFactsOff: without facts nothing is read and nothing is answered; what was saved meanwhile is read later.
+// TestFactsOff: without facts nothing is read and nothing is answered; memories saved meanwhile are read later.
 func TestFactsOff(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlmemory.FileOptions{})

@@ -15,8 +15,8 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// TestTail: whoever reads new memories from themselves finds what others find who read
-// them from the index, and knows the same speakers.
+// TestTail: a search that reads new memories from the tail finds the same as one that reads them from the index,
+// and knows the same speakers.
 func TestTail(t *testing.T) {
 	dir := t.TempDir()
 	first, second := open(t, dir, sqlmemory.FileOptions{}), open(t, dir, sqlmemory.FileOptions{})
@@ -73,7 +73,7 @@ func TestTail(t *testing.T) {
 	same("folded")
 	late := save(second, 60, "Zoe", "Mel")
 	same("in the tail")
-	// The index comes to know another speaker before those of the tail.
+	// The index gets another speaker before the tail's.
 	change := func(id, content string) {
 		t.Helper()
 		m := memory.BaseMemory{ID: id, Content: content, Timestamp: time.UnixMilli(1e6), Context: memory.Context{UserID: "ann", SessionID: "s1"}}
@@ -95,8 +95,7 @@ func TestTail(t *testing.T) {
 	same("and another in its place")
 }
 
-// TestLongText: long memories do not stay in the tail, where each search would read
-// them all.
+// TestLongText: long memories do not stay in the tail, because each search would read them all.
 func TestLongText(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlmemory.OpenFile(t.Context(), dir, sqlmemory.FileOptions{})

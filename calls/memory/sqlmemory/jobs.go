@@ -16,7 +16,7 @@ func (s *Store) Claim(ctx context.Context, claim memory.Claim) (job *memory.Job,
 	if err := claim.Users.Check(); err != nil {
 		return nil, err
 	}
-	// Most of the time there is none: no need to write for that.
+	// Most of the time no job is due: that needs no write.
 	waiting := false
 	err = s.db.read(ctx, func(c conn) (err error) {
 		waiting, err = c.QueryRow("SELECT 1 WHERE EXISTS (SELECT 1 FROM memory_session WHERE waits AND fresh > 0) OR EXISTS (SELECT 1 FROM memory_category)", nil, new(int))
@@ -48,7 +48,7 @@ func dueCondition(c conn, claim *memory.Claim, enough int, idle time.Duration) (
 	return condition, args
 }
 
-// claimSession takes a session that no other worker takes at the same time.
+// claimSession claims a session that no other worker claims at the same time.
 func claimSession(c conn, claim *memory.Claim) (*memory.Job, error) {
 	condition, args := dueCondition(c, claim, claim.Memories, claim.Idle)
 	for {
@@ -85,7 +85,7 @@ func freshMemories(c conn, t packed.Token, after int64) (list []memory.BaseMemor
 	return list, err
 }
 
-// claimCategory takes a category that no other worker takes at the same time.
+// claimCategory claims a category that no other worker claims at the same time.
 func claimCategory(c conn, claim *memory.Claim) (*memory.Job, error) {
 	// Snapshots wait for company however long it takes.
 	condition, args := dueCondition(c, claim, claim.Snapshots, math.MaxInt64)

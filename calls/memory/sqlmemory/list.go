@@ -134,8 +134,8 @@ func (s *Store) Stats(ctx context.Context, users memory.Users) (st memory.Stats,
 	return st, err
 }
 
-// countRows counts the rows that belong to the memories of these rids; one is true for those of a
-// single user.
+// countRows counts the rows that belong to the memories of these rids; one is true if the rids are a single
+// user's.
 func countRows(c conn, st *memory.Stats, first, last int64, one bool) error {
 	var oldest, newest *int64
 	rids, owners := []any{first, last}, []any{first >> 32, last >> 32}

@@ -24,7 +24,7 @@ var sharedMigrations embed.FS
 
 // SharedOptions are how [OpenShared] opens a store. Only the URL is needed.
 type SharedOptions struct {
-	// URL is that of the database: postgres://user:password@host:port/database.
+	// URL is the address of the database: postgres://user:password@host:port/database.
 	URL string
 	// Clock dates new memories; nil is the machine's.
 	Clock func() time.Time
@@ -76,7 +76,7 @@ type sharedDialect struct {
 	escapedText
 	db  database.Shared
 	log *slog.Logger
-	// factVersion is that of new users.
+	// factVersion is the version of the facts of new users.
 	factVersion int
 
 	tidy      sync.WaitGroup  // the goroutine that tidies up

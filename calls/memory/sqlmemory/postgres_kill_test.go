@@ -27,8 +27,8 @@ func TestSharedTwoProcesses(t *testing.T) {
 	memorytest.RunProcesses(t, pgdbtest.NewURL(t), openPlace)
 }
 
-// TestServerCrash stops the server like a crash while two programs save: what was
-// acknowledged is there once, and no program notices anything but that it takes longer.
+// TestServerCrash stops the server like a crash while two programs save: acknowledged memories are there once, and
+// the programs only notice that it takes longer.
 func TestServerCrash(t *testing.T) {
 	slow.Test(t)
 	const stops, writers = 4, 6

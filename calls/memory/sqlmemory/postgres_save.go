@@ -104,8 +104,8 @@ func (d *sharedDialect) load(b *batch) error {
 	return checkUsers(b.users, true, names)
 }
 
-// copyFrom is the number of new memories from which on they are sent by COPY, which takes
-// more round trips and less time for each.
+// copyFrom is the number of new memories from which they are sent by COPY, which needs more round trips and less
+// time for each memory.
 const copyFrom = 200
 
 // store writes the rows of the batch and commits, for a few memories in one round trip.

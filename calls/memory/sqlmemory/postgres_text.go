@@ -10,9 +10,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Texts of Postgres cannot hold a zero byte, nor what is not UTF-8. Where a text has such
-// bytes they are stored as escape and two hexadecimal digits, and so is escape itself. It is
-// a character for private use, which hardly any text has.
+// Texts of Postgres cannot hold a zero byte or invalid UTF-8. Such bytes of a text are stored as escape and two
+// hexadecimal digits, and so is escape itself. It is a character for private use, which hardly any text has.
 const escape = "\uf8ff"
 
 // escapedText is the codec of Postgres.
@@ -62,8 +61,7 @@ func (escapedText) decode(s string) (string, error) {
 // 2.7 KB.
 const maxKey = 1024
 
-// keyOf returns what stands for a term or a category in keys: itself, or its hash if it is
-// long.
+// keyOf returns the key for a term or a category: itself, or its hash if it is long.
 func (e escapedText) keyOf(text string) string {
 	if len(text) <= maxKey {
 		return e.encode(text)

@@ -65,7 +65,7 @@ func (s *Store) reindex(ctx context.Context) error {
 	return nil
 }
 
-// rebuild makes the index of the user from the memories, and tells how many it has done.
+// rebuild makes the index of the user from the memories, and passes the number done so far to tell.
 func (ix indexer) rebuild(ctx context.Context, tell func(n int)) error {
 	u, c := ix.user, ix.conn
 	var statements []database.Statement

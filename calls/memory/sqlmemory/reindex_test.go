@@ -91,8 +91,8 @@ func answers(t *testing.T, s *sqlmemory.Store) (all []string) {
 	return all
 }
 
-// A store whose words an older analysis has made finds the same as a new one once it
-// has been opened, and tells the log.
+// A store whose words come from an older analysis finds the same as a new one once it has been opened, and logs
+// that.
 func TestOlderAnalysis(t *testing.T) {
 	slow.Test(t)
 	dir := t.TempDir()
@@ -102,7 +102,7 @@ func TestOlderAnalysis(t *testing.T) {
 	if len(want) < 100 {
 		t.Fatalf("%d answers", len(want))
 	}
-	// What another analysis might have left: no words, or others.
+	// Another analysis might have left no words, or others.
 	edit(t, dir, "UPDATE user SET analysis = 0", "DELETE FROM posting WHERE term < 'o'", "UPDATE posting SET term = term || 'x'", "UPDATE speaker SET name = 'Nobody' WHERE number = 1")
 
 	// Who has it open neither misses memories nor mixes words.
@@ -169,7 +169,7 @@ func TestOlderForm(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The newest of its numbers is that of a memory that was deleted.
+	// The newest of its numbers belongs to a deleted memory.
 	edit(t, dir, "DROP TABLE fact", "DROP TABLE fact_alias", "ALTER TABLE user DROP COLUMN facts", "ALTER TABLE user DROP COLUMN facts_next",
 		"ALTER TABLE user ADD COLUMN n INTEGER NOT NULL DEFAULT 0", "CREATE TABLE tail(rid INTEGER PRIMARY KEY, doc BLOB NOT NULL)",
 		"INSERT INTO tail SELECT rid, 'words' FROM memory WHERE rid & 4294967295 >= (SELECT folded FROM user WHERE id = rid >> 32)",

@@ -154,8 +154,7 @@ func TestOtherFiles(t *testing.T) {
 	}
 }
 
-// TestReadOnly opens stores in places where nothing may be written, without the rights
-// of root, who may write anywhere.
+// TestReadOnly opens stores in read-only places, without the rights of root, who may write anywhere.
 func TestReadOnly(t *testing.T) {
 	stranger := sqlitefiletest.NewStranger(t)
 	filled := t.TempDir()

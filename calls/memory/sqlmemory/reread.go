@@ -39,7 +39,7 @@ type outdated struct {
 	name                    string
 }
 
-// findOutdated returns the users whose facts older rules have read, or none.
+// findOutdated returns the users whose facts were read by older rules, or were not read.
 func (s *Store) findOutdated(ctx context.Context) (list []outdated, err error) {
 	err = s.db.read(ctx, func(c conn) error {
 		list = nil
@@ -132,14 +132,14 @@ func (s *Store) reread(ctx context.Context, list []outdated) error {
 	return nil
 }
 
-// readMemory is a memory with what it states.
+// readMemory is a memory with its facts.
 type readMemory struct {
 	rid     int64
 	reading facts.Reading
 }
 
-// rereadSome reads the next memories of a user, and stores what they state unless the memories have changed meanwhile or
-// another process was faster.
+// rereadSome reads the next memories of a user, and stores their facts unless the memories have changed meanwhile
+// or another process was faster.
 func (s *Store) rereadSome(ctx context.Context, u *outdated) (isOver bool, err error) {
 	var memories []readMemory
 	gone := false
@@ -179,7 +179,7 @@ func (s *Store) rereadSome(ctx context.Context, u *outdated) (isOver bool, err e
 	})
 }
 
-// storeRead returns the statements that store what memories state in place of what they stated before.
+// storeRead returns the statements that replace the facts of memories.
 func (u *outdated) storeRead(c conn, memories []readMemory, isOver bool) []database.Statement {
 	rids := make([]int64, len(memories))
 	for i := range memories {

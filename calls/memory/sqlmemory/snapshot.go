@@ -79,7 +79,7 @@ func (x *extra) save(c conn, u *user) (key int64, err error) {
 	}
 	columns, values := "id, owner, number, category, body", "$1, $2, $3, $4, $5"
 	args := []any{id[:], u.id, u.extras, c.d.keyOf(memory.CategoryKey(x.category)), c.d.encode(x.body)}
-	if key != 0 { // that of the old one
+	if key != 0 { // the key of the old one
 		columns, values, args = columns+", key", values+", $6", append(args, key)
 	}
 	_, err = c.QueryRow("INSERT INTO "+x.table+"("+columns+") VALUES ("+values+") RETURNING key", args, &key)

@@ -96,7 +96,7 @@ func openFile(ctx context.Context, dir string, options FileOptions, synchronous,
 	return s, nil
 }
 
-// File returns the path of the database, "" for one that is no file.
+// File returns the path of the database, "" if it is not a file.
 func (s *Store) File() string {
 	if d, ok := s.db.(*fileDialect); ok {
 		return d.file.File()
@@ -112,7 +112,7 @@ type fileDialect struct {
 	// users is the writer's memory of users; only its goroutine uses it.
 	users     userCache
 	temporary string // a directory that Close removes, or ""
-	// factVersion is that of new users.
+	// factVersion is the version of the facts of new users.
 	factVersion int
 	closeOnce   sync.Once
 	closeErr    error

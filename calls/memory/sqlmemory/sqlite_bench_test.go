@@ -20,14 +20,12 @@ import (
 	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
-// The benchmark beside FTS5: the same memories in this store and in plain tables of
-// the same SQLite with an FTS5 index, asked the same, in one run. FTS5 gets the terms
-// that our index has, with the user as a further term, and the query as an OR of the
-// same terms; both give the best 50 with their rows. It asserts nothing: a busy
-// machine slows both, and what counts are the ratios.
+// The benchmark beside FTS5: the same memories in this store and in plain tables of the same SQLite with an FTS5
+// index, with the same questions, in one run. FTS5 gets the terms that our index has, with the user as a further
+// term, and the query as an OR of the same terms; both give the best 50 with their rows. It asserts nothing: a
+// busy machine slows both, and only the ratios count.
 //
-// BENCH_MEMORIES says how many memories, 100,000 where it is not set. A million take
-// about a quarter of an hour:
+// BENCH_MEMORIES is the number of memories, by default 100,000. A million take about a quarter of an hour:
 //
 //	BENCH_MEMORIES=1000000 go test -run '^$' -bench FTS5 -timeout 1h ./calls/memory/sqlmemory
 const benchVariable = "BENCH_MEMORIES"
@@ -134,7 +132,7 @@ func (p *peer) save(b *testing.B, list []memory.BaseMemory) {
 	run(p.commit)
 }
 
-// terms are what our index has of a text.
+// terms returns the terms of a text in our index.
 func terms(text string) (list []string) {
 	for _, f := range rank.Analyze(text, "").Terms {
 		for range f.N {
@@ -261,7 +259,7 @@ func compare(b *testing.B, w *tabwriter.Writer, n, users int) {
 		}
 		found += len(got.Memories)
 	}
-	for i := range questions { // also what is cached is in the peak
+	for i := range questions { // the peak includes caches
 		ask(&questions[i])
 	}
 	peak := peakMB()
@@ -329,8 +327,7 @@ func sizeMB(b *testing.B, file string) float64 {
 	return float64(info.Size()) / (1 << 20)
 }
 
-// peakMB is the most memory that this process had since resetPeak, where the system
-// tells it; else 0.
+// peakMB is the most memory that this process had since resetPeak, or 0 if the system does not report it.
 func peakMB() float64 {
 	text, _ := os.ReadFile("/proc/self/status") // not there: 0
 	for l := range strings.Lines(string(text)) {
@@ -342,8 +339,8 @@ func peakMB() float64 {
 	return 0
 }
 
-// resetPeak starts the measurement again, without what is left of other parts.
+// resetPeak starts the measurement again, without the remains of other parts.
 func resetPeak() {
 	debug.FreeOSMemory()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // where there is none, the peak is of all
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // without it the peak is of the whole process
 }

@@ -7,8 +7,8 @@ import (
 // applicationID marks the file as a memory store ("cnmm").
 const applicationID = 0x636e6d6d
 
-// fileMigrations lead from one form of the file to the next; the form is their number.
-// What was released is never changed, only added to.
+// fileMigrations lead from one form of the file to the next; the form is their number. Released ones are never
+// changed; new ones are appended.
 var fileMigrations = []string{`
 -- A user's memories have numbers from 0; a memory's rowid is user<<32 | number.
 CREATE TABLE user (
@@ -186,5 +186,5 @@ ALTER TABLE user ADD COLUMN facts INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE user ADD COLUMN facts_next INTEGER NOT NULL DEFAULT 0;
 `}
 
-// layout is that of the file.
+// layout is the layout of the file.
 var layout = sqlitefile.Layout{ApplicationID: applicationID, Migrations: fileMigrations}

@@ -28,8 +28,8 @@ func (d *fileDialect) requestWipe() {
 // foldWait is how long other processes that write are waited for before a fold.
 const foldWait = time.Second
 
-// tidyUp folds the memories of the users in toFold and wipes what was deleted out of the
-// log. It runs on the goroutine that writes.
+// tidyUp folds the memories of the users in toFold and wipes deleted texts out of the log. It runs on the
+// goroutine that writes.
 func (d *fileDialect) tidyUp(c *sqlitefile.Conn) error {
 	d.mu.Lock()
 	users := slices.Sorted(maps.Keys(d.toFold))
@@ -58,9 +58,8 @@ const (
 	wipeAgain = 2 * time.Second
 )
 
-// wipeLog empties the write-ahead log, which still contains what was deleted. As long
-// as another process reads, it cannot be emptied, and waiting would block all writers:
-// it is tried again later.
+// wipeLog empties the write-ahead log, which still contains deleted texts. As long as another process reads, it
+// cannot be emptied, and waiting would block all writers: it is tried again later.
 func (d *fileDialect) wipeLog(c *sqlitefile.Conn) error {
 	if err := c.SetBusyTimeout(wipeWait); err != nil {
 		return err

@@ -2,10 +2,10 @@
 // processes of one machine share ([OpenFile]), or a Postgres database that programs on any number
 // of machines share ([OpenShared]).
 //
-// A user's memories have numbers from 0, and the rid of a memory is user << 32 | number. Searches
-// do without the full-text search of either database: the words of memories are packed into
-// chunks of postings (package packed), which both store as bytes. The newest memories are read
-// from themselves, until so many have come that their words are packed together, a fold.
+// A user's memories have numbers from 0, and the rid of a memory is user << 32 | number. Searches do without the
+// full-text search of either database: the words of memories are packed into chunks of postings (package packed),
+// which both store as bytes. The newest memories are searched in their own rows, until so many have come that
+// their words are packed together, a fold.
 //
 // # Files
 //
@@ -44,7 +44,7 @@ type Store struct {
 
 var _ memory.Store = (*Store)(nil)
 
-// newStore returns a store over an open database, whose old indexes it makes again.
+// newStore returns a store over an open database and rebuilds its old indexes.
 func newStore(ctx context.Context, db dialect, clock func() time.Time, log *slog.Logger, facts FactOptions) (*Store, error) {
 	s := &Store{db: db, clock: clock, log: log, factOptions: facts, indexes: packed.NewIndexes(db.indexError())}
 	if s.clock == nil {
@@ -68,7 +68,7 @@ type dialect interface {
 	// Explain adds the place and the remedy to an error; doing is a gerund.
 	Explain(doing string, err error) error
 	Close() error
-	// place is where the database is: a name for a log, and what it names.
+	// place returns the kind of the database's place, for a log, and its name.
 	place() (kind, name string)
 	// indexError means that the index contradicts itself or the memories.
 	indexError() error
@@ -82,16 +82,15 @@ type dialect interface {
 	// database. Both may call do several times.
 	read(ctx context.Context, do func(conn) error) error
 	readSnapshot(ctx context.Context, do func(conn) error) error
-	// readIndex calls do with the index of a user as it is at one moment, unless there is no such
-	// user. It may call do again. With once, do calls Load at most once in most cases, and nothing
-	// after it.
+	// readIndex calls do with the index of a user as it is at one moment; it does not call do for an unknown user.
+	// It may call do again. With once, do calls Load at most once in most cases, and nothing after it.
 	readIndex(ctx context.Context, s *Store, name string, once bool, do func(userView) error) error
-	// change makes a change, of any kind but that of saveRows. It may call do several times.
+	// change makes a change, except for saveRows. It may call do several times.
 	change(ctx context.Context, do func(conn) error) error
 	// saveRows saves memories, all or none.
 	saveRows(ctx context.Context, rows []packed.Row, now time.Time) ([]memory.Saved, error)
-	// requestFold has the new memories of a user folded later, requestWipe has the space of what
-	// was deleted wiped.
+	// requestFold has the new memories of a user folded later, requestWipe has the space of deleted memories
+	// wiped.
 	requestFold(name string)
 	requestWipe()
 
@@ -103,8 +102,8 @@ type dialect interface {
 	lockOwners(ids [][]byte) []database.Statement
 	lockModels() []database.Statement
 
-	// addPostings appends postings, in the order of the table; removePostings removes those of
-	// some memories.
+	// addPostings appends postings, in the order of the table; removePostings removes the postings of some
+	// memories.
 	addPostings(c conn, user int64, lists packed.Lists) error
 	removePostings(c conn, user int64, gone packed.Removed) error
 	// appendEntries appends to chunks of entries, loadEntries returns chunks, and storeEntries

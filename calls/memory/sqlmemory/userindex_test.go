@@ -9,8 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 )
 
-// TestEvict: the shelves of many users do not stay in the heap, and what was dropped
-// is read again.
+// TestEvict: the shelves of many users do not stay in the heap, and shelves that were dropped are read again.
 func TestEvict(t *testing.T) {
 	s, err := OpenFile(t.Context(), t.TempDir(), FileOptions{})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/vector"
 )
 
-// UseModel makes a model the one in use. Where it is already, nothing waits for anything.
+// UseModel makes a model the one in use. If it is in use already, nothing changes.
 func (s *Store) UseModel(ctx context.Context, m memory.Model) error {
 	if used, err := s.Model(ctx); err != nil || used == m {
 		return err
@@ -42,7 +42,7 @@ func (s *Store) Unembedded(ctx context.Context, claim memory.Claim, n int) (list
 	if err := claim.Users.Check(); err != nil {
 		return nil, err
 	}
-	// Most of the time there is none: no need to write for that.
+	// Most of the time no memory waits: that needs no write.
 	waiting := false
 	err = s.db.read(ctx, func(c conn) (err error) {
 		waiting, err = c.QueryRow("SELECT 1 FROM memory_unembedded LIMIT 1", nil, new(int))

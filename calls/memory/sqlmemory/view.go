@@ -15,8 +15,8 @@ import (
 // errEnded means that a view was used after the round trip that ended its transaction.
 var errEnded = wording.Errorf("the transaction has ended")
 
-// findIndex returns the number of a user and its state; 0 if there is no such user. first are
-// statements that are sent before.
+// findIndex returns the number of a user and its state; 0 if the user is unknown. first are statements that are
+// sent before.
 func findIndex(c conn, name string, first ...database.Statement) (id int64, seen packed.State, err error) {
 	analysis := rank.AnalysisVersion
 	err = c.Pipeline(append(first, database.Statement{
@@ -31,8 +31,8 @@ func findIndex(c conn, name string, first ...database.Statement) (id int64, seen
 	return id, seen, packed.CheckAnalysis(analysis)
 }
 
-// findRids returns the first and the last rid that the memories of the users can have; found is
-// false if there is no such user.
+// findRids returns the first and the last rid that the memories of the users can have; found is false if the user
+// is unknown.
 func findRids(c conn, users memory.Users) (first, last int64, found bool, err error) {
 	name, one := users.One()
 	if !one {

@@ -14,8 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
-// What is deleted leaves no trace in the files: no text, and no name of a session, a
-// speaker or a user.
+// Deleted memories leave no trace in the files: no text, and no name of a session, a speaker or a user.
 func TestNoTrace(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlmemory.FileOptions{})
@@ -63,8 +62,7 @@ func TestNoTrace(t *testing.T) {
 	traces(t, dir, []string{"userquokka", "peakeremu", "wordheron"}, []string{"other", "sessionpanda", "wordlynx"})
 }
 
-// Who reads does not hold up those who write after a deletion; what was deleted goes
-// from the log once nobody reads it any more.
+// Readers do not hold up writers after a deletion; deleted texts disappear from the log once no reader is left.
 func TestWipeWaits(t *testing.T) {
 	dir := t.TempDir()
 	first, second := open(t, dir, sqlmemory.FileOptions{}), open(t, dir, sqlmemory.FileOptions{BusyTimeout: 10 * time.Second})

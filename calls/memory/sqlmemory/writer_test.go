@@ -12,9 +12,9 @@ import (
 	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
-// TestCanceledWhileLocked: who waits for another process that writes hears that it is
-// canceled, whether it asks for the lock itself or waits behind somebody who does. The
-// others wait on, and nothing of what was canceled is stored.
+// TestCanceledWhileLocked: a call that waits for another process's write ends at once when it is canceled, whether
+// it asks for the lock itself or waits behind another that does. The others wait on, and nothing of the canceled
+// call is stored.
 func TestCanceledWhileLocked(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlmemory.FileOptions{BusyTimeout: time.Minute})
@@ -45,7 +45,7 @@ func TestCanceledWhileLocked(t *testing.T) {
 		canceled = append(canceled, save(ctx, "canceled"))
 	}
 	patient := save(t.Context(), "patient")
-	time.AfterFunc(20*time.Millisecond, cancel) // sooner or later makes no difference but in what is tried
+	time.AfterFunc(20*time.Millisecond, cancel) // the moment only decides which case is tested
 	for _, done := range canceled {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled: %v", err)
@@ -83,7 +83,7 @@ func TestCanceledWhileLocked(t *testing.T) {
 	}
 }
 
-// TestLocked: who is locked out for too long is told so, each one that waits.
+// TestLocked: every call that is locked out for too long gets an error.
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlmemory.FileOptions{BusyTimeout: 50 * time.Millisecond})
