@@ -1,11 +1,10 @@
 // Package archive writes memories to files and reads them back: a directory of
 // JSON files, or JSON Lines.
 //
-// The directory has index.json, memories/ID.json, snapshots/ID.json and
-// meta_snapshots/ID.json. The index lists memories in the order in which the store does,
-// so that of those with the same time an import knows which was said first. Exporting,
-// importing and exporting again gives the same bytes. Reading is lenient: what is
-// damaged is reported, the rest is stored.
+// The directory has index.json, memories/ID.json, snapshots/ID.json and meta_snapshots/ID.json. The index lists
+// memories in the store's order, so that an import keeps the order of memories with the same time. Exporting,
+// importing and exporting again gives the same bytes. Reading is lenient: damaged files are reported and the rest
+// is stored, for example if one memory is not JSON.
 package archive
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Report counts what was written or read.
+// Report counts memories and snapshots that were written or read.
 type Report struct {
 	Memories      int `json:"memories"`
 	Snapshots     int `json:"snapshots"`
@@ -35,7 +34,7 @@ type Report struct {
 	New int `json:"new,omitempty"`
 	// Others counts the memories of users who were not selected.
 	Others int `json:"others,omitempty"`
-	// Problems are what was damaged, by file.
+	// Problems describe damaged parts, by file.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -59,9 +58,9 @@ const indexFile = "index.json"
 // maxFile bounds a file, in bytes: the index of some millions of memories.
 const maxFile = 1 << 30
 
-// Export writes the memories of users to a directory, and creates it. It removes files
-// of an earlier export whose memories are deleted, and writes the index last. For one
-// user, a directory with memories of others is refused, because they would be removed.
+// Export writes the memories of users to a directory, and creates it. It removes files of an earlier export whose
+// memories are deleted, and writes the index last. For one user, a directory with others' memories is refused,
+// because they would be removed.
 func Export(ctx context.Context, store memory.Lister, users memory.Users, dir string, progress Progress) (r Report, err error) {
 	w, err := newWriter(ctx, dir, progress)
 	if err != nil {
@@ -210,7 +209,7 @@ func newWriter(ctx context.Context, dir string, progress Progress) (*writer, err
 	return w, nil
 }
 
-// openDir opens a directory with its folders, and creates what is missing.
+// openDir opens a directory with its folders, and creates missing ones.
 func openDir(dir string) (*os.Root, error) {
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, f.name), 0o700); err != nil {
@@ -288,7 +287,7 @@ func writeFile(root *os.Root, file string, v value.Value, sync bool) (err error)
 	return nil
 }
 
-// writeIndex writes the index and removes what is not in it.
+// writeIndex writes the index and removes files that are not in it.
 func (w *writer) writeIndex() error {
 	index := value.NewMap(4)
 	for _, f := range folders {

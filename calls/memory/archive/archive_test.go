@@ -133,7 +133,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Of what was said at the same time, who reads it back knows what was said first.
+// Memories of the same time are read back in the order in which they were said.
 func TestRoundTripOrder(t *testing.T) {
 	s := store(t)
 	var list []memory.BaseMemory
@@ -215,7 +215,7 @@ func TestImportLongTexts(t *testing.T) {
 	}
 }
 
-// What a process that was killed has not finished goes with the next export.
+// Unfinished files of a killed process disappear with the next export.
 func TestExportSweeps(t *testing.T) {
 	s := filled(t)
 	dir, _ := export(t, s, memory.AllUsers())
@@ -519,7 +519,7 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// A line that is not JSON is told with its column, in both languages.
+// A line that is not JSON is reported with its column, in both languages.
 func TestWrongLineInChinese(t *testing.T) {
 	_, err := archive.ImportLines(t.Context(), store(t), "x.jsonl", strings.NewReader(`{"content": "a"}`+"\n"+`{"content" "b"}`), archive.Options{Users: memory.AllUsers()})
 	if err == nil {

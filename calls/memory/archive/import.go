@@ -19,31 +19,31 @@ import (
 
 // Options narrow an import.
 type Options struct {
-	// Users are those whose memories are stored; others are left out.
+	// Users selects the users whose memories are stored; others are left out.
 	Users memory.Users
-	// Session is that of lines that name none.
+	// Session is the session of lines that name none.
 	Session string
-	// OwnIDs is set where whoever imports sees the memories of the one user alone: see [memory.OwnID].
+	// OwnIDs is set if the importer sees only the one user's memories: see [memory.OwnID].
 	OwnIDs bool
 	// Progress may be nil.
 	Progress Progress
 }
 
-// batchSize is how many memories are stored in one change, and bytesTogether how much text
-// it takes to store fewer.
+// batchSize is the number of memories that are stored in one change, and bytesTogether the size of text from which
+// fewer are stored.
 const (
 	batchSize  = 1000
 	batchBytes = 4 << 20
 )
 
-// Destination is what an import needs of a [memory.Store].
+// Destination is the part of a [memory.Store] that an import needs.
 type Destination interface {
 	memory.Saver
 	memory.Loader
 }
 
-// Import saves the content of a directory. The files count, not the index, which may be
-// missing or wrong. What cannot be read is reported.
+// Import saves the content of a directory. The files count, not the index, which may be missing or wrong.
+// Unreadable files are reported.
 func Import(ctx context.Context, store Destination, dir string, options Options) (r Report, err error) {
 	if err := options.Users.Check(); err != nil {
 		return r, err
@@ -294,7 +294,7 @@ type snapshot interface {
 	Normalize(now time.Time) error
 }
 
-// countOrReport counts a saved snapshot. What the store refuses is reported.
+// countOrReport counts a saved snapshot. If the store refused it, the error is reported.
 func (in *importer) countOrReport(file string, err error, n *int) error {
 	if err == nil {
 		*n++
@@ -307,7 +307,7 @@ func (in *importer) countOrReport(file string, err error, n *int) error {
 	return nil
 }
 
-// takeOwner removes what withOwner has added.
+// takeOwner removes the member that withOwner has added.
 func takeOwner(v value.Value) (_ value.Value, owner string, owned bool) {
 	user, ok := v.Get("user_id")
 	if !ok {
@@ -319,8 +319,8 @@ func takeOwner(v value.Value) (_ value.Value, owner string, owned bool) {
 	return value.OfMap(m), owner, owned
 }
 
-// findOwner returns the user of a snapshot, according to the file or to what it refers
-// to. Dangling references are reported.
+// findOwner returns the user of a snapshot, according to the file or to its references. Dangling references are
+// reported.
 func (in *importer) findOwner(file string, refs []string, said string, isSaid bool) (owner string, ok bool) {
 	owner, ok = said, isSaid
 	for _, ref := range refs {

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/archive"
 )
 
-// A pipe in the place of a file is told, not waited for.
+// A pipe in the place of a file is reported, not waited for.
 func TestImportOfPipe(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "memories"), 0o700); err != nil {

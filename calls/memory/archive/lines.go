@@ -64,7 +64,7 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 			if err != nil {
 				return wording.Errorf("importing %s: %w", name, err)
 			}
-			if !known { // one after the other, so that what was said twice stays
+			if !known { // one after the other, so that repeated utterances are kept
 				m.Timestamp = now.Add(time.Duration(read-total) * time.Millisecond)
 			}
 		}
@@ -90,8 +90,8 @@ func memoryExists(ctx context.Context, store Destination, id string) (bool, erro
 	return old != nil, err
 }
 
-// checkLines validates all lines; n counts the memories to save, others those of users
-// who are not selected.
+// checkLines validates all lines; n counts the memories to save, others the memories of users who are not
+// selected.
 func checkLines(ctx context.Context, store Destination, name string, file io.Reader, options Options) (n, others int, err error) {
 	owners := map[string]string{}
 	err = readLines(ctx, store, name, file, options, func(line int, m memory.BaseMemory) error {

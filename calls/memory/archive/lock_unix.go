@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// tryLock takes the lock of a file or a directory, which ends with this process; false
-// where another has it. A file system without locks is used without.
+// tryLock acquires the lock of a file or a directory, which ends with this process; false if another process holds
+// it. A file system without locks is used without.
 func tryLock(f *os.File) bool {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -19,11 +19,10 @@ import (
 // [NewMirror] makes it around a store, which it closes when it is closed. It is safe for
 // concurrent use.
 //
-// What is saved is in its file when saving returns. The index follows, at the latest
-// when the store is closed: it lists the files that are there. Several processes may
-// keep the same directory; one at a time writes. That a file cannot be written is
-// logged and made good by writing all again later, as is what a process that was killed
-// has left undone; what the store has saved is saved.
+// A saved memory is in its file when saving returns. The index follows, at the latest when the store is closed: it
+// lists the files that are there. Several processes may keep the same directory; one at a time writes. If a file
+// cannot be written, for example because the disk is full, that is logged and everything is written again later;
+// so is the unfinished work of a killed process. The store itself keeps all it has saved.
 type Mirror struct {
 	memory.Store
 	dir  string
@@ -39,8 +38,8 @@ type Mirror struct {
 	closed      bool
 }
 
-// The index is written so long after the first change that it lacks, and takes at
-// most a twentieth of the time.
+// The index is written so long after the first change that it lacks. Writing it takes at most a twentieth of the
+// time.
 const (
 	indexPause = time.Second
 	indexShare = 20
@@ -186,7 +185,7 @@ func (m *Mirror) Complete(ctx context.Context, job *memory.Job) error {
 	return nil
 }
 
-// Delete deletes, then rewrites everything, so that no file of what is deleted stays.
+// Delete deletes, then rewrites everything, so that no file of a deleted memory stays.
 func (m *Mirror) Delete(ctx context.Context, which memory.Selection) (memory.Deleted, error) {
 	if which.DryRun {
 		return m.Store.Delete(ctx, which)

@@ -81,7 +81,7 @@ func TestMirror(t *testing.T) {
 	}
 	same(t, s, dir)
 
-	// Nothing is left of what is deleted.
+	// No file of the deleted memories is left.
 	third, _ := mirror(t, s, dir)
 	if _, err := third.Delete(t.Context(), memory.Selection{Users: memory.User("bob"), DryRun: true}); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// What the directory lost is written again; what the store says is not touched by it.
+// Files missing in the directory are written again; the store itself does not change.
 func TestMirrorHeals(t *testing.T) {
 	s := kept{filled(t)}
 	dir := t.TempDir()

@@ -94,7 +94,7 @@ func TestMirrorProcesses(t *testing.T) {
 	same(t, s, filepath.Join(dir, "mirror"))
 }
 
-// What a process that was killed has left undone is done by the next one.
+// The unfinished work of a killed process is done by the next one.
 func TestMirrorKilled(t *testing.T) {
 	for round := range 3 {
 		dir := t.TempDir()
@@ -121,8 +121,7 @@ func TestMirrorKilled(t *testing.T) {
 	}
 }
 
-// A file that never came, and a mark that nobody holds: the process was killed between
-// the two.
+// A file that never came, and a mark that no process holds: the process was killed between the two.
 func TestMirrorLeftBehind(t *testing.T) {
 	dir := t.TempDir()
 	m := mirrored(t, dir)

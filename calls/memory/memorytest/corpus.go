@@ -28,7 +28,7 @@ func NewCorpus(users int) *Corpus {
 
 var fillers = strings.Fields("the a of and to in is was it that for on you he with as his they at be this from have or by had not but what all were we when your can")
 
-// Pseudo returns a word that stands for a number and that no stemmer changes.
+// Pseudo returns a word for a number that no stemmer changes.
 func Pseudo(n uint64) string {
 	const consonants, vowels = "bdfgklmnprtvz", "aou"
 	word := []byte{}

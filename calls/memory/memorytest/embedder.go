@@ -13,10 +13,9 @@ import (
 // Embedder is a model of a few concepts: texts with words of the same one point the
 // same way.
 type Embedder struct {
-	// Name is that of the model.
+	// Name is the name of the model.
 	Name string
-	// Fault stands between the model and who asks: it may change the vectors or fail. nil
-	// does neither.
+	// Fault may change the vectors of a request, or fail it; nil does neither.
 	Fault func(ctx context.Context, texts []string, vectors [][]float32) ([][]float32, error)
 
 	mu    sync.Mutex
@@ -32,7 +31,7 @@ var concepts = [][]string{
 	{"bicycle", "two-wheeler", "cycling", "自行车", "单车"}, {"flat", "apartment", "landlord"}, {"ocean", "sea", "大海"},
 }
 
-// directions are those of what has nothing to do with the concepts.
+// directions is the number of dimensions for texts that have nothing to do with the concepts.
 const directions = 13
 
 // Dimensions is how many numbers the vectors of an [Embedder] have.
@@ -70,8 +69,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return vectors, ctx.Err()
 }
 
-// Asked returns the texts that were embedded so far, the same ones again where they were
-// tried again.
+// Asked returns the texts that were embedded so far, repeated if they were tried again.
 func (e *Embedder) Asked() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

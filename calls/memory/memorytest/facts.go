@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 )
 
-// testFacts asks for what holds now, while memories come, change and go.
+// testFacts asks for present facts, while memories come, change and go.
 func testFacts(f *fixture) {
 	say := func(content string, days int) memory.BaseMemory {
 		m := newMemory(content, "", time.Duration(days)*24*time.Hour)

@@ -28,8 +28,8 @@ const (
 // childPlace makes a test binary a process that saves until it is killed.
 const childPlace = "MEMORY_TEST_CHILD_PLACE"
 
-// What the child is made of: so many goroutines write, so many read what was
-// acknowledged, and so many users share it.
+// The numbers of goroutines in the child that write, of goroutines that read acknowledged memories, and of the
+// users they share.
 const (
 	childWriters = 4
 	childReaders = 2
@@ -42,10 +42,10 @@ type Checked interface {
 	Check(ctx context.Context) error
 }
 
-// OpenPlace opens a store where others have it open too: in a directory, or a database.
+// OpenPlace opens a store that other processes have open too: in a directory, or a database.
 type OpenPlace func(ctx context.Context, place string) (Checked, error)
 
-// RunChild is for TestMain: where [RunKill] started this process, it saves until it is killed.
+// RunChild is for TestMain: if [RunKill] started this process, it saves until it is killed.
 func RunChild(open OpenPlace) {
 	place := os.Getenv(childPlace)
 	if place == "" {
@@ -131,8 +131,8 @@ func saveForever(place string, open OpenPlace) error {
 // one that saves slower than thought.
 const childTime = 50 * time.Millisecond
 
-// runKilled runs a child until it has saved so many, and kills it in the middle of its
-// work. It returns what was acknowledged.
+// runKilled runs a child until it has saved so many, and kills it in the middle of its work. It returns the
+// acknowledged memories.
 func runKilled(ctx context.Context, place string, after int) (Acknowledged, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second+time.Duration(after)*childTime)
 	defer cancel() // which kills it
@@ -237,8 +237,7 @@ func CheckSaid(t *testing.T, s memory.Store, all Acknowledged) {
 	}
 }
 
-// RunProcesses saves while two other processes do, until they are killed. All see what the
-// others have saved.
+// RunProcesses saves while two other processes do, until they are killed. Each sees the others' memories.
 func RunProcesses(t *testing.T, place string, open OpenPlace) {
 	s, err := open(t.Context(), place)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // Open makes an empty store with that clock; the test closes it.
 type Open func(t *testing.T, clock func() time.Time) memory.Store
 
-// Start is what the clock of a new store shows.
+// Start is the first time on the clock of a new store.
 var Start = time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 
 // Run holds a store to everything that is promised of one.

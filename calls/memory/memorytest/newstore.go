@@ -7,8 +7,8 @@ import (
 	"github.com/callnode/scheduler/calls/memory/sqlmemory"
 )
 
-// NewStore returns an empty store with that clock, nil for the machine's, to test what
-// uses a store. It is closed and removed at the end of the test.
+// NewStore returns an empty store with that clock, nil for the machine's, for tests of code that uses a store. It
+// is closed and removed at the end of the test.
 func NewStore(t testing.TB, clock func() time.Time) *sqlmemory.Store {
 	t.Helper()
 	s, err := sqlmemory.OpenTemporary(t.Context(), sqlmemory.FileOptions{Clock: clock})

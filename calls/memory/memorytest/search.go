@@ -85,7 +85,7 @@ func testBoosts(t *testing.T, f *fixture) {
 	east := f.mustSearch(memory.Query{Text: "What happened on 8 May 2025?", Now: may.AddDate(0, 3, 0).In(time.FixedZone("", 13*3600)), MinRelevance: 0.5})
 	f.wantSame("the day of who asks", "8 May 2025", east[0].Reason)
 	f.wantSame("Chinese date", []string{"I went hiking with the dog."}, contentsOf(f.mustSearch(memory.Query{Text: "2025年5月7日", MinRelevance: 0.5})))
-	// What was said before helps a short question.
+	// Earlier utterances help a short question.
 	if got := f.mustSearch(memory.Query{Text: "And where?", Earlier: []string{"Did Mel go hiking?"}}); len(got) == 0 || got[0].Memory.Content != "I went hiking with the kids." {
 		t.Errorf("after another question: %v", contentsOf(got))
 	}
@@ -134,7 +134,7 @@ func testWindows(_ *testing.T, f *fixture) {
 	f.wantSame("no session", []string{"Loose notes stand alone."}, contentsOf(f.mustSearch(memory.Query{Text: "loose notes"})))
 }
 
-// testNeighbours: what only stands near a hit is not worth showing, but can be asked for.
+// testNeighbours: mere neighbours of a hit are not worth showing, but can be asked for.
 func testNeighbours(t *testing.T, f *fixture) {
 	f.mustSave(newMemory("Do you still learn the violin in Vienna?", "a", 0), newMemory("Every day, but my neighbours complain.", "a", time.Minute))
 	q := memory.Query{Text: "violin in Vienna", MinRelevance: memory.DefaultMinRelevance}
@@ -146,7 +146,7 @@ func testNeighbours(t *testing.T, f *fixture) {
 	}
 }
 
-// testSameText: what was said many times is found once, as it was said last.
+// testSameText: a text that was said many times is found once, with its last time.
 func testSameText(t *testing.T, f *fixture) {
 	var list []memory.BaseMemory
 	for i := range 60 {
@@ -165,8 +165,8 @@ func testSameText(t *testing.T, f *fixture) {
 	}
 }
 
-// testSameWords: texts that differ in case, blanks and the marks at the end are one memory, the
-// newest, which tells how often it was said.
+// testSameWords: texts that differ in case, blanks and the marks at the end are one memory, the newest, with the
+// number of times it was said.
 func testSameWords(t *testing.T, f *fixture) {
 	for i, content := range []string{"I like jasmine tea", "I like jasmine tea.", "i like jasmine tea", "I like  jasmine tea!", "I LIKE JASMINE TEA"} {
 		f.mustSave(newMemory(content, "a", time.Duration(i)*24*time.Hour))
@@ -270,7 +270,7 @@ func testNewestFirst(_ *testing.T, f *fixture) {
 	f.wantSame("the update first", []string{"The project database is PostgreSQL 18 on the main server.", "The project database is PostgreSQL 16 on the main server."}, got)
 }
 
-// bounds are what retrieval must reach on a set of talks, as counts.
+// bounds are the counts that retrieval must reach on a set of talks.
 type bounds struct {
 	questions, first, five, ten, returned, foreign int
 }
@@ -280,8 +280,7 @@ var (
 	chinese  = bounds{questions: 82, first: 63, five: 77, ten: 79, returned: 70, foreign: 1}
 )
 
-// testTalks asks the questions of all talks: of whose talk it is, and of the others,
-// who know nothing of it.
+// testTalks asks the questions of all talks: of the talk's own user, and of other users, who know nothing of it.
 func testTalks(t *testing.T, f *fixture, name string, want bounds) {
 	talks, err := Talks(name)
 	if err != nil {
@@ -325,7 +324,7 @@ func testTalks(t *testing.T, f *fixture, name string, want bounds) {
 	}
 }
 
-// placeOfEvidence returns where the first evidence stands; 100 where it was not found.
+// placeOfEvidence returns the place of the first evidence; 100 if none was found.
 func placeOfEvidence(q Question, found []memory.Scored) int {
 	for i, s := range found {
 		for _, id := range q.Evidence {

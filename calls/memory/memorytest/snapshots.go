@@ -207,7 +207,7 @@ func testJobs(t *testing.T, f *fixture) {
 	if job == nil || len(job.Memories) != 1 || job.Memories[0].ID != ids[1] {
 		t.Fatalf("%+v", job)
 	}
-	// Of what was deleted meanwhile, no snapshot is kept.
+	// A job leaves no snapshot of memories that were deleted meanwhile.
 	s2 := memory.ExtractSnapshot(memory.NewID(memory.SnapshotID, f.now), job.Memories, f.now)
 	job.Detail = &s2
 	if _, err := f.Delete(t.Context(), memory.Selection{Users: memory.User("ann"), ID: ids[1]}); err != nil {
@@ -266,7 +266,7 @@ func (f *fixture) mustDelete(which memory.Selection) memory.Deleted {
 	return d
 }
 
-// numberWord returns a word that stands for a number.
+// numberWord returns a word for a number.
 func numberWord(i int) string { return fmt.Sprintf("zz%c%c", 'a'+i/20, 'a'+i%20) }
 
 func testDeleting(t *testing.T, f *fixture) {
@@ -384,9 +384,9 @@ func testDryRun(t *testing.T, f *fixture) {
 	f.wantSame("wet", memory.Deleted{Memories: 1, Rewritten: 1}, f.mustDelete(old))
 }
 
-// testTalksInSnapshots asks the questions of all talks twice: without snapshots, and once every
-// session has one of a model, whose key points are what was worth remembering in it. What is
-// returned beside the evidence must not become more by 2 %, nor the evidence less.
+// testTalksInSnapshots asks the questions of all talks twice: without snapshots, and once every session has one by
+// a model, whose key points are the evidence in the session. Other results must not become more by 2 %, nor the
+// evidence less.
 func testTalksInSnapshots(t *testing.T, f *fixture) {
 	lost := 0
 	for _, name := range []string{"dialogue", "chinese"} {
@@ -413,7 +413,7 @@ func testTalksInSnapshots(t *testing.T, f *fixture) {
 	}
 }
 
-// askTalks asks all questions, and counts what is above the cut: evidence, and other memories.
+// askTalks asks all questions, and counts the results above the cut: evidence, and other memories.
 func (f *fixture) askTalks(talks []Talk) (evidence, foreign int) {
 	for _, talk := range talks {
 		for _, q := range talk.Questions {
@@ -429,8 +429,7 @@ func (f *fixture) askTalks(talks []Talk) (evidence, foreign int) {
 	return evidence, foreign
 }
 
-// snapshotTalk makes a snapshot of each session. Its key points are the evidence, told of the
-// speaker.
+// snapshotTalk makes a snapshot of each session. Its key points are the evidence, as statements about the speaker.
 func (f *fixture) snapshotTalk(talk *Talk) {
 	told := map[string]bool{}
 	for _, q := range talk.Questions {

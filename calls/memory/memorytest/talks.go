@@ -16,7 +16,7 @@ import (
 //go:embed testdata/dialogue.txt testdata/chinese.txt
 var data embed.FS
 
-// Talk is what one person has in memory, and questions about it.
+// Talk is one person's memories, with questions about them.
 type Talk struct {
 	User      string
 	Memories  []memory.BaseMemory

@@ -58,7 +58,7 @@ func idsOf(list []memory.Embedding) (ids []string) {
 	return ids
 }
 
-// testEmbeddings: what waits for a vector, and for how long.
+// testEmbeddings: which memories wait for a vector, and for how long.
 func testEmbeddings(t *testing.T, f *fixture) {
 	early := f.mustSave(newMemory("before there was a model", "s", 0))
 	if m, err := f.Model(t.Context()); err != nil || m != (memory.Model{}) {
@@ -89,8 +89,7 @@ func testEmbeddings(t *testing.T, f *fixture) {
 	}
 	f.mustEmbed("one", first)
 	f.wantCounts(1, 2)
-	// Those that failed come back with their attempts; those of a dead process after
-	// their lease.
+	// Failed ones come back with their attempts; a dead process's after its lease.
 	rest[0].Attempts = 3
 	if err := f.PostponeEmbeddings(t.Context(), rest[:1], f.now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
@@ -147,7 +146,7 @@ func testStaleEmbeddings(t *testing.T, f *fixture) {
 	}
 }
 
-// queryByMeaning asks for what is related to a text by meaning.
+// queryByMeaning asks for memories related to a text by meaning.
 func (f *fixture) queryByMeaning(text string) memory.Query {
 	f.Helper()
 	m, err := f.Model(f.Context())
@@ -206,7 +205,7 @@ func testMeaning(t *testing.T, f *fixture) {
 	if len(all) != 4 || all[3].Relevance > 0.5 || strings.Contains(strings.Join(contentsOf(all[:3]), ""), "train") {
 		t.Errorf("without a cut: %+v", all)
 	}
-	// Vectors of another model are not compared, and neither are those of other lengths.
+	// Vectors of another model are not compared, nor are vectors of another length.
 	q = f.queryByMeaning("cycling")
 	q.Vector.Model.Name = "two"
 	if n := len(f.mustSearch(q)); n != 0 {

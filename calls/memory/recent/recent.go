@@ -20,7 +20,7 @@ type Params struct {
 	Tokens int `json:"tokens" default:"5000" min:"1" max:"10000000" doc:"How many tokens they have at most; the oldest are left out."`
 }
 
-// Input is whose utterances are read.
+// Input selects the user and the session whose utterances are read.
 type Input struct {
 	calls.Scope
 }
@@ -29,7 +29,7 @@ type Input struct {
 type Output struct {
 	Turns []Turn `json:"turns" doc:"The newest utterances of the flow's session, oldest first: {role, content, timestamp}."`
 	Text  string `json:"text" doc:"The same as text, a line for each."`
-	// MemoryIDs are those of the memories that the turns are.
+	// MemoryIDs are the ids of the memories from which the turns come.
 	MemoryIDs []string `json:"memory_ids" doc:"The ids of the memories that the turns are, in the same order."`
 }
 
@@ -61,7 +61,7 @@ func Definition() calls.Definition {
 	return def
 }
 
-// outputOrigins returns those of the words of a turn, and of the lines of the text: the memories.
+// outputOrigins returns the origins of the words of a turn, and of the lines of the text: the memories.
 func outputOrigins(_ context.Context, of calls.Record, pointer string) (origins []calls.Origin) {
 	var out Output
 	if value.Decode(of.Output, &out) != nil || len(out.MemoryIDs) != len(out.Turns) {

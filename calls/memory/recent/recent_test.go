@@ -27,7 +27,7 @@ func broken(context.Context) (*memory.SnapshotProcessor, error) {
 	return nil, errors.New("the disk is gone")
 }
 
-// checkOrigins checks that a turn, and its words in the text, are those of its memory.
+// checkOrigins checks that the origin of a turn, and of its words in the text, is its memory.
 func checkOrigins(t *testing.T, out value.Value, i int, id value.Value) {
 	t.Helper()
 	origins := recent.Definition().Origins

@@ -1,4 +1,4 @@
-// Package retrieve is the call that finds what was remembered.
+// Package retrieve is the call that finds memories, for example the answer to "Where does Ann live?".
 package retrieve
 
 import (
@@ -31,7 +31,7 @@ type Params struct {
 	AllUsers     bool             `json:"all_users,omitempty" doc:"Look in everybody's memories, not only in those of the flow's user. It is refused where the run is bound to a user, and not offered to a model that has the call as a tool."`
 }
 
-// Input is what is asked.
+// Input is the search request.
 type Input struct {
 	Request memory.Request `json:"request"`
 	User    string         `json:"user"`
@@ -63,7 +63,7 @@ include: [content]
 	return def
 }
 
-// origins returns those of the request, and that of the content of a memory: the memory.
+// origins returns the origins of the request; the origin of a memory's content is the memory.
 func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	if below, isInput := strings.CutPrefix(pointer, "/input/request"); isInput {
 		return of.OriginOfParam(below)
@@ -86,7 +86,7 @@ func lintParams(params value.Value, _ calls.LintEnv) []schema.Problem {
 	at := func(name string) (t time.Time) {
 		v, _ := params.Get(name)
 		text, _ := v.Str()
-		t, _ = memory.ParseTime(text) // zero for what is not given
+		t, _ = memory.ParseTime(text) // zero if no time is given
 		return t
 	}
 	if since, before := at("since"), at("before"); !since.IsZero() && !before.IsZero() && !since.Before(before) {

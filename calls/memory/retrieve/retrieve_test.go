@@ -123,7 +123,7 @@ func mustGet(v value.Value, key string) value.Value {
 	return member
 }
 
-// The content of what is found is a memory, which has an id.
+// The content of a result is a memory, which has an id.
 func TestOrigins(t *testing.T) {
 	output, err := value.ParseJSON([]byte(`{"relevant_memories": [{"memory_id": "m-1", "content": "tea"}, {"memory_id": "m-2"}]}`))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package save is the call that remembers something.
+// Package save is the call that saves a memory, for example "Ann moved to Tokyo".
 package save
 
 import (
@@ -58,7 +58,7 @@ role: user
 	return def
 }
 
-// inputOrigins returns that of the content of the memory in the input of a step.
+// inputOrigins returns the origins of the memory's content in the input of a step.
 func inputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	if pointer != "/input/memory/content" {
 		return nil
@@ -81,11 +81,11 @@ func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
 	return problems
 }
 
-// keptAsOther is what lint and a run say of a member that was meant to name a user or a session.
+// keptAsOther is the warning of lint and of a run about a member that was meant to name a user or a session.
 const keptAsOther = "%q is kept as something else about the memory: it does not name its %s"
 
-// misspeltMembers returns the members of a context that were meant as user_id or session_id,
-// with what they were meant as.
+// misspeltMembers returns the members of a context that were meant as user_id or session_id, with the intended
+// name.
 func misspeltMembers(context value.Value) iter.Seq2[string, string] {
 	plain := strings.NewReplacer("_", "", "-", "", " ", "")
 	return func(yield func(string, string) bool) {
@@ -125,8 +125,8 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	return Input{v}, err
 }
 
-// setContext takes {user_id, session_id, other_context}, the context of a stored memory,
-// for what it is. The user must be the flow's own: another's memories are behind a wall.
+// setContext reads {user_id, session_id, other_context} as the context of a stored memory. The user must be the
+// flow's own: users cannot save for each other.
 func setContext(m *memory.BaseMemory, context value.Value) error {
 	context = objectOf(context)
 	if _, ok := context.Get("user_id"); !ok {
@@ -171,7 +171,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err := value.Decode(in.Memory, &m); err != nil {
 			return nil, calls.Errorf(calls.Invalid, "reading the memory: %w", err)
 		}
-		// What was said twice is kept twice, but a step that runs twice has said it once.
+		// An utterance that is made twice is kept twice, but a step that runs twice makes it once.
 		if key := env.IdempotencyKey(); key != "" && m.ID == "" && m.Role() != "" {
 			m.ID = memory.DeriveID(memory.MemoryID, key, env.Vars.Run.StartedAt)
 		}

@@ -1,4 +1,4 @@
-// Package snapshot is the call that sums up what was remembered.
+// Package snapshot is the call that sums up memories, for example a session's.
 package snapshot
 
 import (
@@ -15,7 +15,7 @@ type Params struct {
 	Model   string `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
 }
 
-// Input is whose memories are summed up.
+// Input selects the memories to sum up.
 type Input struct {
 	User string `json:"user"`
 }

@@ -106,7 +106,7 @@ type Near struct {
 type Nearest struct {
 	limit int
 	list  []Near
-	bar   *Near // what is farther is not among them
+	bar   *Near // the memories that are farther are not among them
 }
 
 // NewNearest returns one that keeps limit of them, at least 1.

@@ -27,7 +27,7 @@ func NewAudit(wrong error, user string, seen State, entries []rank.Entry) (*Audi
 	return &Audit{wrong: wrong, user: user, entries: entries, hasWords: make([]bool, len(entries))}, nil
 }
 
-// AddPostings takes a chunk of postings of memories.
+// AddPostings adds a chunk of postings of memories.
 func (a *Audit) AddPostings(b []byte, chunk uint32) {
 	a.room = ReadPostings(b, chunk, a.room[:0])
 	for _, p := range a.room {
@@ -47,8 +47,8 @@ func (a *Audit) CheckWords() error {
 	return nil
 }
 
-// CheckMemory refuses a stored memory whose entry is deleted. Those beyond the entries are found
-// by what they say.
+// CheckMemory refuses a stored memory whose entry is deleted. Memories beyond the entries are found by their
+// texts.
 func (a *Audit) CheckMemory(seq int64) error {
 	if a.entries[seq].Deleted {
 		return wording.Errorf("%w: the memory %d of the user %q is not in it", a.wrong, seq, a.user)

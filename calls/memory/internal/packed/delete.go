@@ -8,11 +8,11 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// ErrDry undoes what a dry run has done.
+// ErrDry makes a dry run roll back its changes.
 var ErrDry = wording.Errorf("a dry run")
 
-// Deletion is what one change deletes of a user, and what becomes of the snapshots. A store
-// makes one with [NewDeletion] for each user of a change.
+// Deletion is one change's deletions of a user's memories, with the effects on snapshots. A store makes one with
+// [NewDeletion] for each user of a change.
 type Deletion struct {
 	memory.Deleted
 	// Touched are the keys of the snapshots that referred to deleted memories: the store
@@ -29,7 +29,7 @@ func NewDeletion(keepSnapshots bool) Deletion {
 	return Deletion{Touched: map[int64]bool{}, keepSnapshots: keepSnapshots, gone: map[string]bool{}}
 }
 
-// AddMemory counts a memory as deleted, and returns the entry that takes its place.
+// AddMemory counts a memory as deleted, and returns the entry that replaces its own.
 func (d *Deletion) AddMemory(m *memory.BaseMemory) rank.Entry {
 	d.Memories++
 	d.gone[strings.ToLower(m.ID)] = true
@@ -52,7 +52,7 @@ func (d *Deletion) ScrubSnapshot(s memory.MemorySnapshot, left []memory.BaseMemo
 	return fresh, ok
 }
 
-// ScrubMeta does for a meta snapshot what ScrubSnapshot does for a snapshot.
+// ScrubMeta does for a meta snapshot the same as ScrubSnapshot for a snapshot.
 func (d *Deletion) ScrubMeta(m memory.MetaSnapshot, left []memory.MemorySnapshot) (fresh memory.MetaSnapshot, ok bool) {
 	left = inOrder(m.SnapshotRefs, left, func(s memory.MemorySnapshot) string { return s.ID })
 	fresh, ok = memory.ScrubMeta(m, d.isGone, left, d.keepSnapshots)
@@ -97,15 +97,15 @@ func DeleteByUsers(names []string, progress memory.Progress, remove func(names [
 	return d, nil
 }
 
-// One change deletes of so many users at most, and of none more once it has that many
-// memories: who saves meanwhile does not wait long.
+// One change deletes memories of at most UsersTogether users, and adds no further user once it has GoneTogether
+// memories, so that saving programs do not wait long.
 const (
 	UsersTogether = 256
 	GoneTogether  = 10_000
 )
 
-// SelectTogether returns, for the first of these users, the memories that one change deletes of
-// each; find returns those of one user. total counts them.
+// SelectTogether returns, for the first of these users, the memories of each that one change deletes; find returns
+// one user's memories to delete. total counts them.
 func SelectTogether(names []string, find func(name string) ([]int64, error)) (found [][]int64, total int, err error) {
 	for len(found) < min(len(names), UsersTogether) && total < GoneTogether {
 		rids, err := find(names[len(found)])

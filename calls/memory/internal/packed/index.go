@@ -10,8 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/rank"
 )
 
-// Reader reads what belongs to the index of one user. A store makes one for each read,
-// which sees the state of one moment.
+// Reader reads the index of one user. A store makes one for each read; it sees the state of one moment.
 type Reader interface {
 	// Entries returns the entries with numbers from from on, below until.
 	Entries(ctx context.Context, from, until int64) ([]rank.Entry, error)
@@ -51,9 +50,9 @@ func (s State) isOlderThan(o State) bool {
 	return s.N < o.N || s.Folded < o.Folded || s.Extras < o.Extras
 }
 
-// What an index takes of the limit of all.
+// The shares of an index in the common limit.
 const (
-	// EntryCost and WordCost are about what an entry and a word of the tail take, in bytes.
+	// EntryCost and WordCost are the approximate sizes of an entry and of a word of the tail, in bytes.
 	EntryCost = 56
 	WordCost  = 16
 )
@@ -142,8 +141,8 @@ func (x *Indexes) evictLocked(room int64) {
 	}
 }
 
-// Index is what a process knows of one user's memories: everything but their words, and
-// the words of the tail. [Indexes.Use] hands it out; it must not be kept longer.
+// Index is a process's copy of the index of one user's memories: everything but their words, and the words of the
+// tail. [Indexes.Use] hands it out; it must not be kept longer.
 type Index struct {
 	wrong error
 
@@ -162,7 +161,7 @@ type tailWord struct {
 
 var wordSeed = maphash.MakeSeed()
 
-// heapSize returns what the index takes of the limit.
+// heapSize returns the share of the index in the limit.
 func (x *Index) heapSize() int64 { return x.N*EntryCost + int64(cap(x.tail))*WordCost }
 
 // TailPostings appends the postings of a term in the tail.
@@ -388,7 +387,7 @@ func AppendEntries(to []rank.Entry, chunk []byte) []rank.Entry {
 	return to
 }
 
-// CutEntries returns the entries from a number on, of those of whole chunks.
+// CutEntries drops the entries before the number from; entries are the entries of whole chunks.
 func CutEntries(entries []rank.Entry, from int64) []rank.Entry {
 	return entries[min(int(from&(EntryChunk-1)), len(entries)):]
 }

@@ -1,10 +1,10 @@
-// Package packed is what the memory stores share: how postings and entries lie in blobs,
-// what a process knows of a user's memories, and the codec of rows.
+// Package packed is shared by the memory stores: the format of postings and entries in blobs, a process's copy of
+// a user's index, and the codec of rows.
 //
-// A user's memories have numbers from 0; new ones are the tail. The words of the tail are
-// read from the memories themselves, until the store folds them: it packs the words of
-// some hundred memories into chunks of postings, and their entries into chunks of entries,
-// at once. So a save writes little, and a search reads a few rows for each term.
+// A user's memories have numbers from 0; new ones are the tail. The words of the tail are read from the memories
+// themselves, until the store folds them: it packs the words of some hundred memories into chunks of postings, and
+// their entries into chunks of entries, at once. So a save writes little, and a search reads a few rows for each
+// term: for example a search for a word in 100,000 memories reads its chunks, and the memories of the tail.
 package packed
 
 import (
@@ -23,18 +23,18 @@ const (
 	FoldAt = 256
 	// MaxTail is the maximum number of memories in the tail.
 	MaxTail = 4 * FoldAt
-	// LongText is the number of bytes of a text from which on it is folded in the
-	// background: reading it takes as long as reading many.
+	// LongText is the number of bytes from which a text is folded in the background: reading it takes as long as
+	// reading many.
 	LongText = 4 << 10
 	// MaxText bytes are folded in the change that brings them.
 	MaxText = 4 << 20
 	// FoldedAtOnce bounds the memories whose words are in the heap during a fold.
 	FoldedAtOnce = 4096
-	// WordsAtOnce bounds their words, apart from those of the last memory.
+	// WordsAtOnce bounds their words, not counting the last memory's.
 	WordsAtOnce = 1 << 17
 )
 
-// Growth is what one change adds to the memories of a user.
+// Growth is one change's additions to the memories of a user.
 type Growth struct {
 	memories, bytes int
 	isLong          bool // one of them is
@@ -77,8 +77,7 @@ func DocumentOf(m *memory.BaseMemory) (d Document, speaker string) {
 // Deleted is the entry of a memory that does not exist any more.
 var Deleted = rank.Entry{Session: rank.None, Speaker: rank.None, Deleted: true}
 
-// Place is where a chunk of postings is: its term and its number. Chunks of snapshots have
-// negative numbers.
+// Place identifies a chunk of postings: its term and its number. Chunks of snapshots have negative numbers.
 type Place struct {
 	Term  string
 	Chunk int64

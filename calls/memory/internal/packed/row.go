@@ -22,7 +22,7 @@ type Row struct {
 	Other, Extra any
 	// Hash is [HashOf].
 	Hash int64
-	// Reading is what it states, and Unread reports whether facts are off. The store sets them.
+	// Reading holds the facts of the memory, and Unread reports whether facts are off. The store sets them.
 	Reading facts.Reading
 	Unread  bool
 }

@@ -61,8 +61,8 @@ func (s ScanJSON) Scan(src any) error {
 	return err
 }
 
-// Collect returns what adds each row of a query to a list; targets returns where the columns of a
-// row go, as [Column] does for the only one.
+// Collect returns a function that adds each row of a query to a list; targets returns the destinations for the
+// columns of a row, as [Column] does for a single column.
 func Collect[T any](list *[]T, targets func(row *T) []any) func(scan func(...any) error) error {
 	return func(scan func(...any) error) error {
 		var row T

@@ -7,7 +7,7 @@ import (
 
 // Token identifies a reserved job: its subject and the end of the reservation.
 type Token struct {
-	// User is the user's number, Number that of a session, [NoSession] for a category.
+	// User is the user's number, Number the session's, or [NoSession] for a category.
 	User, Number int64
 	Category     string
 	// Until is in ms since 1970.

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Source is where [ListMemories] reads: a store makes one for each listing.
+// Source is the store's side of [ListMemories]: a store makes one for each listing.
 type Source struct {
 	// Load returns the memory of an id, or nil.
 	Load func(id string) (*memory.BaseMemory, error)
@@ -46,7 +46,7 @@ func ListMemories(which memory.Selection, from Source) iter.Seq2[memory.BaseMemo
 	}
 }
 
-// listOne lists the memory whose id is selected.
+// listOne lists the memory with the selected id.
 func listOne(which memory.Selection, from Source, yield func(memory.BaseMemory, error) bool) {
 	err := which.Users.Check()
 	var m *memory.BaseMemory
@@ -60,7 +60,7 @@ func listOne(which memory.Selection, from Source, yield func(memory.BaseMemory, 
 	}
 }
 
-// ErrStop ends a query whose reader has enough.
+// ErrStop ends a query when its reader has enough.
 var ErrStop = wording.Errorf("stopped")
 
 // PageSize is how many rows are read at a time.
