@@ -27,9 +27,10 @@ func (e *StepExecutor) PlanFork(ctx context.Context, f *Fork) (*ForkPlan, error)
 	return plan, err
 }
 
-// Fork records a run in which all steps of another run that ended, and depend neither on the step [Fork] At nor on a change,
-// keep their outputs; [StepExecutor.Resume] runs the rest. It returns the id of the new run, which holds no lease. Kept steps
-// cost nothing again. The error is as with PlanFork; then nothing was recorded.
+// Fork records a run that keeps the outputs of the finished steps of another run, except the step [Fork] At, steps
+// affected by a change, and the steps that depend on these; [StepExecutor.Resume] runs the rest. It returns the id
+// of the new run, which holds no lease. Kept steps cost nothing again. The error is as with PlanFork; nothing was
+// recorded then.
 func (e *StepExecutor) Fork(ctx context.Context, f *Fork) (run string, plan *ForkPlan, err error) {
 	header, plan, state, err := e.readFork(ctx, f)
 	if err != nil {
@@ -100,7 +101,8 @@ func (e *StepExecutor) recordFork(ctx context.Context, f *Fork, from *journal.Ru
 	return header.ID, journalError(header.ID, "recording the fork", closeLogAfter(log, log.Append(ctx, events...)))
 }
 
-// newForkedEvent returns flow.started of a fork. Secrets of inputs that the other run did not record are not known here either.
+// newForkedEvent returns flow.started of a fork. Secrets of inputs that the other run did not record are unknown
+// here too.
 func (r *run) newForkedEvent(state *journal.RunState, f *Fork) *journal.Event {
 	data := &journal.Data{Flow: r.flow.Name, Inputs: &r.vars.Inputs}
 	if !r.vars.Conversation.IsNull() {

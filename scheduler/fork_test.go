@@ -83,7 +83,7 @@ func (f *forking) fork(from *scheduler.Fork) (*scheduler.Result, *scheduler.Fork
 	return r, plan, f.ran
 }
 
-// drawNotes returns a random flow whose steps put inputs and earlier outputs together.
+// drawNotes returns a random flow whose steps combine inputs and earlier outputs.
 func drawNotes(t *rapid.T) (text string, inputs int) {
 	inputs = rapid.IntRange(1, 3).Draw(t, "inputs")
 	var b strings.Builder
@@ -107,8 +107,8 @@ func drawNotes(t *rapid.T) (text string, inputs int) {
 	return b.String(), inputs
 }
 
-// TestForksAreAsFreshRuns forks runs of random flows with changed inputs, from a random step: the outputs are as of a fresh run,
-// and no step runs whose parameters are as they were, but those after the step.
+// TestForksAreAsFreshRuns forks runs of random flows with changed inputs, from a random step: the outputs are the
+// same as in a fresh run, and no step with unchanged parameters runs again, except those after the step.
 func TestForksAreAsFreshRuns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newForking(t)

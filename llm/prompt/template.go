@@ -71,7 +71,7 @@ func (t *Template) RenderTraced(ctx context.Context, scope Scope) (value.Value, 
 }
 
 // Trace renders like [Template.Render] and returns the source of every byte of the text. It needs about twice the
-// time; Render pays nothing for it. The masks in place of the secrets of a [SecretScope] are ordinary values here:
+// time; Render pays nothing for it. The secrets of a [SecretScope] must be masks here, as in the record of a run:
 // an operation that fails on a mask gives a mask.
 func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Span, error) {
 	return t.code.Trace(ctx, scope)

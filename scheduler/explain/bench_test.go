@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// longFlows are flows of which the prompt has a piece of every item, or a message of every one.
+// longFlows are flows whose prompt has a piece, or a message, for every item.
 var longFlows = map[string]string{
 	"items": `
 inputs: {type: object, properties: {list: {type: array}}}

@@ -148,7 +148,7 @@ steps:
 }
 
 // The texts of a content of several parts keep their sources. JSON around the members of another value is the
-// call's own, and the names of these belong to the value.
+// call's own, and the members' names belong to the value.
 func TestExplainJSONOfParts(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object}

@@ -136,7 +136,7 @@ func TestExplainConversation(t *testing.T) {
 	}
 }
 
-// Without a conversation, the turns of the session take its place in the prompt of each call.
+// Without a conversation, the prompt of each call has the turns of the session instead.
 func TestExplainSession(t *testing.T) {
 	r := runConversation(t, "null")
 	for _, step := range []string{"answer", "clerk", "play", "order", "way", "notes", "known"} {

@@ -26,7 +26,8 @@ func (x *explainer) explainUsed(at site, members []string, hops int) []Piece {
 	})
 }
 
-// explainGivens explains all that a step was given: its parameters as they were on record, or else the names in them.
+// explainGivens explains everything that a step was given: its parameters as they were on record, or else the
+// names in them.
 func (x *explainer) explainGivens(at site, hops int) (all []Piece) {
 	if at.step == nil || at.step.With == nil || hops > maxHops {
 		return nil

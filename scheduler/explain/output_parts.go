@@ -32,8 +32,7 @@ func partsOfOutput(call string, output value.Value) (all []calls.Part) {
 	return all
 }
 
-// partPlace is which text of an output parts tell of: a message, the prompt, or the text at
-// a pointer.
+// partPlace is the text of an output that parts describe: a message, the prompt, or the text at a pointer.
 type partPlace struct {
 	message int // -1: none
 	at      string
@@ -79,8 +78,8 @@ func placeOfParts(output value.Value, pointer string) (place partPlace, ok bool)
 	return place, isIndex
 }
 
-// outputParts are the parts of an output, and those that are in it by the text that they tell of: there may be many thousands of
-// messages.
+// outputParts are the parts of an output, also grouped by the text that they describe: there may be many thousands
+// of messages.
 type outputParts struct {
 	all     []calls.Part
 	byPlace map[partPlace][]calls.Part
@@ -101,7 +100,7 @@ func newOutputParts(all []calls.Part) outputParts {
 	return parts
 }
 
-// partsAt returns the parts that tell of the text at a place.
+// partsAt returns the parts that describe the text at a place.
 func (p outputParts) partsAt(place partPlace) []calls.Part {
 	place.first = 0
 	return p.byPlace[place]

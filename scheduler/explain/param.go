@@ -173,7 +173,8 @@ func (x *explainer) explainOfTool(at site, pointer, text string, hops int) []Pie
 	return withPossible(singlePiece(text, maker), anywhere)
 }
 
-// explainOverlaid explains an object of which the parameters of an agent fix some members at a pointer, and the model gave others.
+// explainOverlaid explains an object at a pointer in which the agent's parameters fix some members, and the model
+// gave others.
 func (x *explainer) explainOverlaid(agent site, pointer, text string, hops int) []Piece {
 	fixed := x.explainGiven(agent, pointer, text, hops+1)
 	source := x.placeOf(agent, pointer)
@@ -384,8 +385,8 @@ func (x *explainer) withKeys(at site, pieces []Piece, keys []span.ValueRef, hops
 	return withPossibleFrom(pieces, from)
 }
 
-// explainSpan explains a stretch of a rendered text, or the text at the pointer below in a value that the span
-// stands for.
+// explainSpan explains a stretch of a rendered text. If the span is a whole value, below is the pointer of the
+// text in that value, else "".
 func (x *explainer) explainSpan(at site, t *trace, s span.Span, below, stretch string, place Source, hops int) []Piece {
 	place = place.withOffset(t.offset + s.TemplateStart)
 	switch s.Kind {

@@ -183,7 +183,7 @@ func (m *model) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 	return scripted.New(answer).Chat(ctx, req)
 }
 
-// usesTool reports whether an agent goes on with a tool.
+// usesTool reports whether an agent continues with a tool.
 func (m *model) usesTool(req *llm.Request) bool {
 	used := 0
 	for _, message := range req.Messages {

@@ -16,8 +16,8 @@ import (
 // parts, items that are messages, and outputs as text. A text computed from a whole output names none of its
 // texts: see [world.isNamed].
 
-// isNamed reports whether a letter is in a piece that was computed from names of which one has the letter, in a world that gives on whole
-// outputs. Words in an expression have no name there: the place of the piece is theirs.
+// isNamed reports whether a letter is in a piece computed from names of which one has the letter, in a world that
+// passes on whole outputs. Words in an expression have no name; their place is the piece's.
 func (w *world) isNamed(way []explain.Source, letter rune) bool {
 	want, isUnique := w.truth(letter)
 	if !w.whole || !isUnique || len(way) == 0 || way[0].Kind != explain.SourceComputed {

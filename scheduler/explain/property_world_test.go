@@ -15,7 +15,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// world is a random flow with all that is around it.
+// world is a random flow with everything around it.
 type world struct {
 	t       *rapid.T
 	flow    strings.Builder
@@ -86,7 +86,7 @@ func (w *world) chance(name string) bool { return rapid.Bool().Draw(w.t, name) }
 
 // reference returns an expression for a text of an input or of a step.
 func (w *world) reference() string {
-	const maxTaken = 6 // texts double with every step that takes them twice
+	const maxTaken = 6 // texts double with every step that uses them twice
 	if len(w.texts) > 0 && w.taken < maxTaken && rapid.IntRange(0, 2).Draw(w.t, "from a step") > 0 {
 		w.taken++
 		return rapid.SampledFrom(w.texts).Draw(w.t, "text")

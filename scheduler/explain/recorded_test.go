@@ -98,7 +98,7 @@ steps:
 	}
 }
 
-// Spans take a small part of a journal, also of a long run.
+// Spans are a small part of a journal, also for a long run.
 func TestSpansAreCompact(t *testing.T) {
 	for name, flow := range longFlows {
 		const size, most = 1000, 15

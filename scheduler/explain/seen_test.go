@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// The sources of a prompt, and of parameters, are told through templates, filters and answers of models.
+// The sources of a prompt, and of parameters, are found through templates, filters and answers of models.
 func TestSeen(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object}

@@ -42,9 +42,10 @@ func (x *explainer) explainBuilt(at site, inside []*journal.StepState) (e *Expla
 	return e, true
 }
 
-// goesOnFrom reports whether a prompt of a call begins with the messages of its input. The two are then one conversation, as are any
-// requests of which one begins with all messages of the other: the prompt has them all, and the input is not shown again before it. This
-// finds no source by equal text: each message of the prompt is explained by the parts of its own request.
+// goesOnFrom reports whether a prompt of a call begins with the messages of its input. The two are then one
+// conversation, as are any two requests if one begins with all messages of the other: the prompt has them all, and
+// the input is not shown again before it. No source is found by equal text here: each message of the prompt is
+// explained by the parts of its own request.
 func goesOnFrom(p journal.Prompt, input value.Value) bool {
 	list, _ := input.Get("messages")
 	n := len(list.List())

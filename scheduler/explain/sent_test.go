@@ -180,7 +180,7 @@ steps: [{id: first, call: template, with: {template: a}}, {id: second, call: tem
 	}
 }
 
-// The parts of messages that were told before are not told again with every round.
+// The parts of messages that were recorded before are not recorded again with every round.
 func TestSharedParts(t *testing.T) {
 	tool := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "template", Arguments: `{}`}}}
 	r := schedulertest.Run(t, `
@@ -207,8 +207,8 @@ steps: [{id: work, call: agent, with: {system: Be kind, prompt: Go on, max_repea
 	}
 }
 
-// Tool calls that an agent sends otherwise than the model has written them are computed from its
-// answer, in its own prompts and wherever its messages go. Others are the answer.
+// Tool calls that an agent sends differently from the model's text are computed from its answer, in its own
+// prompts and wherever its messages go. Others are the answer.
 func TestExplainAlteredToolCalls(t *testing.T) {
 	const flow = `
 inputs: {type: object}
@@ -395,7 +395,7 @@ func TestExplainLongerPrompts(t *testing.T) {
 	}
 }
 
-// A part of a message of which a tool of an agent fixes some members, and the model gives others, names both.
+// A part of a message in which a tool of an agent fixes some members, and the model gives others, names both.
 func TestExplainObjectsFixedInPart(t *testing.T) {
 	tool := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "look", Arguments: `{"part": {"image_url": {"url": "https://example.com/cat.png"}}}`}}}
 	r := schedulertest.Run(t, `

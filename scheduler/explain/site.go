@@ -91,7 +91,7 @@ func (at site) placed(s Source, pos flow.Position) Source {
 	return s
 }
 
-// sourceOfPlace returns the source of words that stand in the flow of a site.
+// sourceOfPlace returns the source of words in the flow of a site.
 func (at site) sourceOfPlace(pos flow.Position) Source {
 	return at.placed(Source{Kind: SourceFlow}, pos)
 }

@@ -77,7 +77,7 @@ func (l *pathLister) addStep(s *flow.Step, path string) {
 	}
 }
 
-// addTools adds the rounds of a call that works with tools, the uses of these, and the steps that they run.
+// addTools adds the rounds of a call that works with tools, the tools' uses, and the steps that they run.
 func (l *pathLister) addTools(s *flow.Step, prefix string) {
 	l.add(prefix + calls.RoundSubstep + "-" + anyNumber)
 	with := s.With.Written()

@@ -86,7 +86,7 @@ func namedFiles(pieces []Piece) []Piece {
 	return pieces
 }
 
-// workOf returns the call, or the flow, that a use of a tool has run; nil for none.
+// workOf returns the call, or the flow, that a use of a tool has run; nil if it ran none.
 func (x *explainer) workOf(use *journal.StepState) *journal.StepState {
 	for _, got := range x.record.Steps {
 		if rest, ok := strings.CutPrefix(got.ID, use.ID+"/"); ok && !strings.Contains(rest, "/") {

@@ -13,9 +13,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Events returns the events with which the forked run begins, after flow.started: of the kept steps all that is on
-// record, but for their costs and the text that they streamed; of a step that goes on with a later piece of its work all
-// before that piece; of a step with edited parameters these parameters. Their Seq and Run are not set.
+// Events returns the first events of the forked run, after flow.started. A kept step has everything on record,
+// except its costs and the text that it streamed; a step that resumes at a later piece of its work has everything
+// before that piece; a step with edited parameters has these parameters. Seq and Run of the events are not set.
 func (plan *Plan) Events(now time.Time) ([]*journal.Event, error) {
 	p := plan.planner
 	w := writer{request: p.request, now: now}
@@ -92,7 +92,7 @@ type writer struct {
 	events  []*journal.Event
 }
 
-// copyEvent adds an event of the other run, unless it tells only how that went.
+// copyEvent adds an event of the other run, unless it only describes progress, for example a streamed delta.
 func (w *writer) copyEvent(ev *journal.Event) {
 	switch ev.Type { //nolint:exhaustive // the others are kept
 	case journal.StepReady, journal.StepDelta, journal.StepRetrying, journal.StepChild:
@@ -115,7 +115,7 @@ func (w *writer) add(t journal.EventType, step string, data *journal.Data) {
 	w.events = append(w.events, &journal.Event{Type: t, Step: step, Time: w.now, Data: data})
 }
 
-// addGiven adds a step whose output is given; was is the step of the other run, nil if it did not begin.
+// addGiven adds a step with a given output; was is the step of the other run, nil if it did not begin.
 func (w *writer) addGiven(step *flow.Step, was *journal.StepState, output value.Value) {
 	w.add(journal.StepStarted, step.ID, &journal.Data{Call: step.Call, ToUser: step.ToUser})
 	if was != nil && step.ForEach == nil && !was.Input.IsNull() {
@@ -174,7 +174,7 @@ func outputProblems(step *flow.Step, output value.Value) (all []error) {
 	}
 	s, err := schema.Parse(step.Output)
 	if err != nil {
-		return nil // the schema is the call's, and nothing that the request can mend
+		return nil // the schema is the call's; the request cannot change it
 	}
 	for _, problem := range s.Check(output) {
 		all = append(all, problem)

@@ -1,6 +1,6 @@
 // Package fork makes the events of a run that begins at a step of another run, for example to repeat the last step
-// with another input. Steps before that step keep their outputs and all that is recorded of them; the others start
-// empty. It is a function of the record and the request, without I/O.
+// with another input. Steps that need not run again keep their outputs and everything that is recorded of them;
+// the others start empty. It is a function of the record and the request, without I/O.
 //
 // plan.go decides which steps run again, events.go makes the events of those that do not.
 package fork
@@ -20,7 +20,7 @@ import (
 
 // Request describes a forked run. The caller makes it; it is only read.
 type Request struct {
-	// Run is the id of the run that is forked, which stays as it is.
+	// Run is the id of the run that is forked, which does not change.
 	Run string
 	// At is the first step that runs again: its id, or a piece of its work such as clerk/round-3. "" is the first step
 	// that the changes touch, or that had not ended.
@@ -77,7 +77,8 @@ type planner struct {
 	finishedBefore map[string]bool
 }
 
-// NewPlan returns which steps of a forked run are kept. The error is of kind Invalid and lists all that is wrong with the request.
+// NewPlan returns which steps of a forked run are kept. The error is of kind Invalid and lists every problem of
+// the request.
 func NewPlan(record *Record, request *Request) (*Plan, error) {
 	p := &planner{request: request, record: record, flow: cmp.Or(request.Flow, record.Before)}
 	p.again, p.given = make([]bool, len(p.flow.Steps)), make([]bool, len(p.flow.Steps))
@@ -132,7 +133,7 @@ func (p *planner) hasActed(step *flow.Step) bool {
 	return false
 }
 
-// touch lets a step run again, and all that depend on it. A step whose output is given does not run.
+// touch lets a step run again, and all steps that depend on it. A step with a given output does not run.
 func (p *planner) touch(step int) {
 	todo := []int{step}
 	for len(todo) > 0 {
@@ -214,7 +215,8 @@ func (p *planner) addChosen() {
 	}
 }
 
-// checkPiece refuses a piece of a step's work at which the step cannot go on, because it begins with something else.
+// checkPiece refuses a piece of a step's work at which the step cannot resume, because it begins with something
+// else.
 func (p *planner) checkPiece() {
 	host, piece := p.splitAt()
 	step, ok := p.flow.Step(host)

@@ -1,6 +1,6 @@
 // Package guess finds which values of a step's parameters a model has written: such a value may only say that the
-// model did not know it, for example "N/A", and is then no value. It only uses the flow: which output of which
-// step a template takes, and which calls ask models.
+// model did not know it, for example "N/A", and then counts as missing. It only uses the flow: which output of
+// which step a template uses, and which calls ask models.
 package guess
 
 import (
@@ -61,7 +61,7 @@ func traceParam(ctx context.Context, param *flow.Param, scope prompt.Scope) (mem
 	return members
 }
 
-// mentions reports whether a parameter of the step takes anything that a model has written.
+// mentions reports whether a parameter of the step uses anything that a model has written.
 func (p *Place) mentions(param *flow.Param) bool { return search{}.mentions(p, param) }
 
 // isWritten reports whether a model has written the value that a name of templates has at a pointer.

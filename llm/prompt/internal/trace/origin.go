@@ -49,8 +49,8 @@ func NameOrigin(name string, v value.Value) *Origin {
 // JoinedOrigin returns the origin of a text that was joined from parts.
 func JoinedOrigin(parts []Part) *Origin { return &Origin{parts: parts} }
 
-// HarmlessOrigin is ComputedOrigin of a length, a truth value or a key, which tell next to nothing
-// of a secret.
+// HarmlessOrigin is ComputedOrigin for a length, a truth value or a key, which reveal next to nothing about a
+// secret.
 func HarmlessOrigin(from []*Origin, isHarmless bool) *Origin {
 	o := ComputedOrigin(from)
 	o.harmless = isHarmless

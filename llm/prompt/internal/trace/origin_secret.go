@@ -121,8 +121,8 @@ func (o *Origin) IsSecret() bool {
 	return slices.ContainsFunc(o.parts, func(p Part) bool { return p.From.IsSecret() })
 }
 
-// valueOf returns the value of a reference; ok is false if the reference's value is only part of it, for example
-// for the text of a character.
+// valueOf returns the value of a reference; ok is false if the value only contains the reference's, for example
+// the text of a character.
 func (o *Origin) valueOf() (v value.Value, ok bool) {
 	if o.parent == nil {
 		return o.value, true
