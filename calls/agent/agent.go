@@ -6,12 +6,11 @@
 // fails only if its own parameters, the provider or the run fail. The model can neither see nor change parameters
 // that the step fixes for a tool.
 //
-// Every answer of the model is a piece STEP/round-N of the step's events, every use of
-// a tool a piece STEP/TOOL-N, and they are on record ([calls.Once]). A step that is
-// tried again, or a run that is resumed, takes the rounds from there, without asking
-// the model again, as long as it would ask the same: messages, model, temperature,
-// extra; the tools may have changed. An attempt begins from the start for those who
-// listen: the text of the rounds that are on record is streamed again, each at once.
+// Every answer of the model is a piece STEP/round-N of the step's events, every use of a tool a piece STEP/TOOL-N,
+// and they are on record ([calls.Once]). A step that is tried again, or a run that is resumed, reads the rounds
+// from there, without asking the model again, as long as it would ask the same: messages, model, temperature,
+// extra; the tools may have changed. Listeners see each attempt from the start: the text of the rounds that are on
+// record is streamed again, each at once.
 package agent
 
 import (
@@ -109,8 +108,8 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Init makes the messages to begin with. If the memory of the session may have some of them, which
-// only Exec reads, the input is their first and their last one.
+// Init makes the first messages. If the memory may have some of the session's messages, which only Exec reads, the
+// input is System and Prompt, the first and the last one.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	if p.Messages != nil {
 		kept, _ := calls.RepairMessages(p.Messages, nil)
@@ -131,7 +130,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	return Input{Messages: in.messagesAround(calls.MapsOf(sent))}, nil
 }
 
-// messagesAround returns the messages to begin with, around those that were said before.
+// messagesAround returns the first messages, with the earlier turns between them.
 func (in Input) messagesAround(before []*value.Map) []*value.Map {
 	var messages []*value.Map
 	if in.System != "" {

@@ -20,7 +20,7 @@ func overlayFixed(arguments value.Value, fixed *value.Map) value.Value {
 	return value.OfMap(m)
 }
 
-// withoutFixed returns a schema of parameters without those that are fixed.
+// withoutFixed returns a schema of parameters without the fixed ones.
 func withoutFixed(doc value.Value, fixed *value.Map) value.Value {
 	properties, _ := doc.Get("properties")
 	kept := value.NewMap(properties.Map().Len())

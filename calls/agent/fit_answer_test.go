@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 )
 
-// The last answer is JSON that fits response_schema: as it is, or asked for once more without tools.
+// The last answer is JSON that fits response_schema: the model's own, or one that it is asked for without tools.
 func TestResponseSchema(t *testing.T) {
 	const with = `{prompt: How is it, tools: {calls: [{call: weather}]}, response_schema: {type: object, required: [sky], properties: {sky: {type: string}}}}`
 	use := uses("", "weather", `{"city": "x"}`)

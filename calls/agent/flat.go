@@ -36,7 +36,7 @@ type flatArguments struct {
 	bodyNeeds []string
 }
 
-// newFlatArguments returns the arguments of a request, without those that are fixed. whole is the schema of path, query,
+// newFlatArguments returns the arguments of a request, without the fixed ones. whole is the schema of path, query,
 // headers and body.
 func newFlatArguments(whole value.Value, fixed *value.Map) *flatArguments {
 	f := &flatArguments{}
@@ -192,7 +192,7 @@ func mergeMembers(whole, s value.Value, depth int) value.Value {
 	return value.OfMap(own)
 }
 
-// annotations are keywords that allow and forbid nothing.
+// annotations are keywords that do not restrict values.
 var annotations = []string{"title", "description", "default", "example", "examples", "deprecated", "$comment"}
 
 // hasOnlyMembers reports whether the members of an object say all about it. It is false for a body with alternatives,
@@ -265,7 +265,7 @@ func (f *flatArguments) schemaOf(whole value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// addReferred adds the definitions that a schema refers to, and those that these refer to.
+// addReferred adds the definitions that a schema refers to, directly or through other definitions.
 func addReferred(used *value.Map, definitions, s value.Value) {
 	for _, item := range s.List() {
 		addReferred(used, definitions, item)
@@ -300,7 +300,7 @@ func (f *flatArguments) check(arguments value.Value) (problems schema.Problems) 
 	return problems
 }
 
-// request returns the parameters of the call http that arguments stand for.
+// request returns the parameters of the call http for the arguments.
 func (f *flatArguments) request(arguments value.Value) value.Value {
 	m := value.NewMap(len(groups))
 	for _, group := range f.required {
@@ -384,7 +384,7 @@ func (f *flatArguments) only(properties, with *value.Map) (*flatArguments, error
 	return kept, nil
 }
 
-// index returns the place of an argument; -1 for none of that name.
+// index returns the place of an argument; -1 if no argument has that name.
 func (f *flatArguments) index(name string) int {
 	return slices.IndexFunc(f.places, func(p place) bool { return p.argument == name })
 }
@@ -401,7 +401,7 @@ func (f *flatArguments) find(name string) error {
 	return calls.Errorf(calls.Invalid, "the operation has no argument %q for the model", name).WithHint("%s", value.DidYouMeanOrList(name, known))
 }
 
-// usualGroup returns the place of an argument of which only the name is known: body for POST, PUT and PATCH, else query.
+// usualGroup returns the place of an argument if only its name is known: body for POST, PUT and PATCH, else query.
 func usualGroup(with *value.Map) string {
 	method, _ := with.Get("method")
 	if slices.Contains([]string{"POST", "PUT", "PATCH"}, method.PlainText()) {

@@ -109,7 +109,7 @@ func (t toolPlan) lintParameters(env calls.LintEnv) []schema.Problem {
 	return schema.LintAt("/"+t.place+"/parameters", value.OfMap(t.parameters), env.IsComputed).AsWarnings()
 }
 
-// lintOffered holds the arguments that a tool spells out to the parameters of its call.
+// lintOffered checks the arguments that a tool spells out against the parameters of its call.
 func (t toolPlan) lintOffered(def calls.Definition) (problems []schema.Problem) {
 	if t.parameters == nil || def.ParamsFor != nil {
 		return nil

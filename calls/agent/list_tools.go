@@ -32,8 +32,8 @@ func listTools(params value.Value) (tools []calls.Tool, isWhole bool) {
 	return tools, isWhole
 }
 
-// toolsOf returns the tools of an entry in a group, by their own names, or by those made of the calls and flows that they run. None: the names
-// are not known.
+// toolsOf returns the tools of an entry in a group, by their own names, or by names made of the calls and flows
+// that they run. It returns none if the names are not known.
 func toolsOf(group string, tool value.Value) []calls.Tool {
 	own, isKnown := textOf(tool, "name")
 	if _, isNamed := tool.Get("name"); isNamed && !isKnown {
@@ -61,7 +61,7 @@ func toolsOf(group string, tool value.Value) []calls.Tool {
 	return []calls.Tool{{Name: name, Call: call}}
 }
 
-// toolsOfServer returns the tools of an MCP server. None: a name is not known.
+// toolsOfServer returns the tools of an MCP server. It returns none if a name is not known.
 func toolsOfServer(entry value.Value) (tools []calls.Tool) {
 	server, _ := textOf(entry, "server")
 	list, _ := entry.Get("tools")

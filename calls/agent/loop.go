@@ -377,7 +377,8 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 	})
 }
 
-// seesImages reports whether the model gets the pictures of its tools: as the step says, else if all who may answer take them.
+// seesImages reports whether the model gets the pictures of its tools: the step's setting, else whether all models
+// that may answer accept images.
 func (l *loop) seesImages() bool {
 	if l.params.Images != nil {
 		return *l.params.Images

@@ -16,8 +16,8 @@ var pictureTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"
 // maxPicture bounds the bytes of a picture that the model sees; of a larger one it reads the note.
 const maxPicture = maxFile
 
-// pictureURL returns a picture as a data URL; "" for data that is not one, or too large. The bytes tell the type: a server
-// may name another.
+// pictureURL returns a picture as a data URL; "" for data that is not a picture, or too large. The bytes decide
+// the type: a server may name another.
 func pictureURL(data []byte) string {
 	kind := http.DetectContentType(data)
 	if !slices.Contains(pictureTypes, kind) || len(data) > maxPicture {
@@ -26,7 +26,7 @@ func pictureURL(data []byte) string {
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
-// pictureNote returns the words that stand for a picture in a result, for example [image/png, 70 bytes].
+// pictureNote returns the words that replace a picture in a result, for example [image/png, 70 bytes].
 func pictureNote(data []byte) string {
 	return "[" + http.DetectContentType(data) + ", " + strconv.Itoa(len(data)) + " bytes]"
 }

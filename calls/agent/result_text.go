@@ -23,8 +23,8 @@ func (t toolPlan) resultText(output value.Value) string {
 	return plainText(output)
 }
 
-// responseText returns the body of a response: JSON as JSON, text as it is. A status that is not 2xx goes with it,
-// and so do the headers that the flow names.
+// responseText returns the body of a response: JSON as JSON, text unchanged. If the status is not 2xx, it is
+// added, and so are the headers that the flow names.
 func responseText(output value.Value, headers []string) string {
 	body, _ := output.Get("body")
 	status, _ := output.Get("status")

@@ -89,9 +89,9 @@ type toolPlan struct {
 	name, description string
 	flow, call        string // one of them
 	parameters, with  *value.Map
-	llm               calls.ProviderNames // who answers it; empty: who answers the agent
+	llm               calls.ProviderNames // the providers that answer it; empty: the agent's
 	approve           calls.ApprovalRule
-	resultHeaders     []string // of an HTTP request, those that the model gets to see
+	resultHeaders     []string // headers of an HTTP response that the model sees
 }
 
 const (
@@ -169,8 +169,8 @@ func (t toolPlan) invalidParameters() schema.Problems {
 	return schema.InvalidAt("/"+t.place+"/parameters", value.OfMap(t.parameters))
 }
 
-// givenSchema returns the schema of the arguments that the parameters spell out, closed: other
-// arguments than those must not get through.
+// givenSchema returns the schema of the arguments that the parameters spell out. It is closed: no other arguments
+// may get through.
 func (t toolPlan) givenSchema() (*schema.Schema, error) {
 	m := t.parameters.Clone()
 	if kind, ok := m.Get("type"); !ok {
@@ -289,8 +289,8 @@ func (t toolPlan) asksFor(name string) bool {
 	return isAsked
 }
 
-// withLiterals returns arguments with some of them made templates that print them as they are: no template is written by
-// a model.
+// withLiterals returns arguments in which some are templates that print them unchanged: a model's text must not
+// run as a template.
 func withLiterals(arguments value.Value, names []string) value.Value {
 	if len(names) == 0 || arguments.Map() == nil {
 		return arguments

@@ -77,8 +77,8 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 	return w, err
 }
 
-// findSkills adds the skills of a directory, but for those that only people call up. The
-// model knows the directory as shown.
+// findSkills adds the skills of a directory, except for skills that only people call. The model knows the
+// directory as shown.
 func (w *workspace) findSkills(ctx context.Context, env *calls.Env, root *os.Root, dir, shown string) error {
 	host := skill.Host{LookPath: exec.LookPath, Getenv: os.Getenv}
 	list, warnings, err := skill.Load(ctx, host, skill.Source{FS: root.FS(), Dir: dir, Shown: shown})
@@ -151,8 +151,8 @@ func (w *workspace) workspaceTools(ctx context.Context, env *calls.Env) (list []
 	return list, nil
 }
 
-// pathInside returns a path in the workspace for one that a prompt names, as its list of skills
-// does: with the workspace before it, as the flow writes that or absolute.
+// pathInside returns a path in the workspace for a path in a prompt, which may begin with the workspace's own, as
+// the flow writes that or absolute; for example the paths in a prompt's list of skills do.
 func (w *workspace) pathInside(name string) string {
 	if inside, ok := strings.CutPrefix(name, w.shown+"/"); ok {
 		if _, err := w.root.Stat(name); err != nil {
@@ -268,7 +268,8 @@ func pictureOutput(data, file string) toolOutput {
 	return toolOutput{value.OfString(pictureNote([]byte(data))), file, []string{pictureURL([]byte(data))}}
 }
 
-// readText reads a text file, or a picture, which is the only one that is not UTF-8; the error of a directory lists its entries.
+// readText reads a text file or a picture; other files that are not text are an error. The error of a directory
+// lists its entries.
 func readText(root *os.Root, name string) (string, error) {
 	info, err := root.Stat(name)
 	switch {

@@ -65,8 +65,7 @@ func (h *Host) newDefinition(s *Server, t *Tool) calls.Definition {
 }
 
 const (
-	// defaultDraft is the $schema of a tool's schemas that name none, since the protocol's
-	// version 2025-11-25.
+	// defaultDraft is the $schema of tools' schemas without one, since the protocol's version 2025-11-25.
 	defaultDraft = "https://json-schema.org/draft/2020-12/schema"
 	// olderDraft is tried for schemas that do not fit defaultDraft, for example with the items: [...] of older
 	// servers.

@@ -40,8 +40,8 @@ func (c knownBlocksConnection) Read(ctx context.Context) (jsonrpc.Message, error
 	return m, err
 }
 
-// readKnownBlocks lets an answer of HTTP tell of blocks that the library does not know: in one message, or in each event
-// of a stream.
+// readKnownBlocks replaces the blocks that the library does not know in an HTTP answer: in its one message, or in
+// each event of a stream.
 func readKnownBlocks(answer *http.Response) {
 	media, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if media != "application/json" && media != "text/event-stream" {
@@ -84,7 +84,7 @@ func (b *knownBlocksBody) Read(p []byte) (int, error) {
 // Close closes the body.
 func (b *knownBlocksBody) Close() error { return b.closer.Close() }
 
-// readEvent reads the lines of an event, up to the empty one after it. Lines without data stay as they are.
+// readEvent reads the lines of an event, up to the empty one after it. Lines without data do not change.
 func (b *knownBlocksBody) readEvent() {
 	var whole, others, data []byte
 	for {

@@ -47,8 +47,8 @@ const (
 	// maxLock and maxTools bound the size of a lock file and the tools of a server.
 	maxLock  = 16 << 20
 	maxTools = 500
-	// maxDescription bounds the description of a tool, in characters. It is cut as it is: a person has read it before
-	// it gets into a prompt, and its hash must not depend on the secrets of a run.
+	// maxDescription bounds the description of a tool, in characters. Secrets are not masked in it: a person has
+	// read it before it gets into a prompt, and its hash must not depend on the secrets of a run.
 	maxDescription = 4000
 )
 
@@ -95,8 +95,7 @@ func (t *Tool) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// plainJSON returns a value as the library for JSON has it, which sorts members: their order
-// means nothing.
+// plainJSON returns a value as encoding/json decodes it. That sorts members, whose order means nothing.
 func plainJSON(v value.Value) (x any) {
 	decoder := json.NewDecoder(bytes.NewReader(v.AppendJSON(nil)))
 	decoder.UseNumber()
@@ -155,7 +154,7 @@ func readLock(file string) (*Lock, error) {
 	return lock, nil
 }
 
-// findServer returns a trusted server; nil for none.
+// findServer returns a trusted server; nil if the server is not trusted.
 func (l *Lock) findServer(name string) *LockedServer {
 	i := slices.IndexFunc(l.Servers, func(s LockedServer) bool { return s.Name == name })
 	if i < 0 {
@@ -164,7 +163,7 @@ func (l *Lock) findServer(name string) *LockedServer {
 	return &l.Servers[i]
 }
 
-// findTool returns a trusted tool; nil for none.
+// findTool returns a trusted tool; nil if the tool is not trusted.
 func (s *LockedServer) findTool(name string) *Tool {
 	i := slices.IndexFunc(s.Tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 {

@@ -4,7 +4,7 @@ package mcp
 
 import "os/exec"
 
-// ownGroup does nothing: there are no groups.
+// ownGroup does nothing: this system has no process groups.
 func ownGroup(*exec.Cmd) {}
 
 // killGroup ends a command.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownGroup lets a command lead a group of processes, so that all of them can be ended.
+// ownGroup makes a command the leader of a process group, so that its children can be ended with it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // killGroup ends a command and all that it has started.

@@ -257,7 +257,7 @@ func (s *session) takeAsked() string {
 
 func (s *session) isAlive() bool { return !s.isOver.Load() }
 
-// explainError returns an error of the connection as one that names the server.
+// explainError adds the name of the server to an error of the connection.
 func (s *session) explainError(ctx context.Context, err error) error {
 	var known *calls.Error
 	switch {
@@ -331,7 +331,7 @@ type process struct {
 	exited chan struct{}
 
 	mu     sync.Mutex // guards the fields below
-	stderr []byte     // the end of it
+	stderr []byte     // its end
 	isCut  bool       // its beginning is lost
 }
 
