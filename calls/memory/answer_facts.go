@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// How facts change relevances. Those that answer come first; those that no longer hold fall below the default
-// cut, in their order, and the others below the answer.
+// The effect of facts on relevances. Memories that answer come first; memories that no longer hold fall below the
+// default cut, in their order, and the others below the answer.
 const (
 	answerRelevance    = 0.98
 	manyRelevance      = 0.70
@@ -43,7 +43,7 @@ type verdicts struct {
 	ids map[uint32]string
 }
 
-// askFacts asks the facts of a user. It returns nil if the question is none for facts, or they do not answer.
+// askFacts asks the facts of a user. It returns nil if the question is not about facts, or they do not answer.
 func (q *Query) askFacts(ctx context.Context, index UserIndex) (*verdicts, error) {
 	source, ok := index.(facts.Source)
 	if !ok || q.NoFacts {
@@ -54,7 +54,7 @@ func (q *Query) askFacts(ctx context.Context, index UserIndex) (*verdicts, error
 		return q.orderUpdates(), nil
 	}
 	ix := index.Index()
-	if len(ix.Speakers) == 1 && slices.Contains(question.Subjects, facts.Self) { // the user is the one who speaks
+	if len(ix.Speakers) == 1 && slices.Contains(question.Subjects, facts.Self) { // the user is the only speaker
 		question.Subjects = append(question.Subjects, facts.FoldName(ix.Speakers[0]))
 	}
 	aliases, err := source.Aliases(ctx)
@@ -83,8 +83,8 @@ func (q *Query) askFacts(ctx context.Context, index UserIndex) (*verdicts, error
 	return v, v.loadNext(ctx, index)
 }
 
-// orderUpdates returns the verdicts for a question that facts do not answer: none, but later memories may come before
-// older ones. nil if the question does not ask for the present.
+// orderUpdates returns verdicts for a question that facts do not answer: they judge no memory, but later memories
+// may come before older ones. It returns nil if the question does not ask for the present.
 func (q *Query) orderUpdates() *verdicts {
 	u := facts.ReadUpdates(q.Text, q.Now)
 	if u == nil {
@@ -161,7 +161,7 @@ func (v *verdicts) loadNext(ctx context.Context, index UserIndex) error {
 	return nil
 }
 
-// putFirst puts the answers before the hits, those too that no word found.
+// putFirst puts the answers before the hits, even answers that no word found.
 func (v *verdicts) putFirst(r *ranking) {
 	if v == nil {
 		return
@@ -211,7 +211,7 @@ func (v *verdicts) relevance(seq uint32, own float64) float64 {
 	return max(answerRelevance-step, othersRelevance+0.001)
 }
 
-// judgedOf returns the fact by which a memory was judged; nil for none.
+// judgedOf returns the fact by which a memory was judged; nil if none judged it.
 func (v *verdicts) judgedOf(seq uint32) *facts.Judged {
 	if v == nil {
 		return nil
@@ -231,7 +231,7 @@ var (
 	reasonHeld     = calls.Text{En: "held from %s to %s", Zh: "自%s至%s有效"}
 )
 
-// explainFact returns the piece of a reason that a fact gives; "" if none does.
+// explainFact returns a fact's piece of a reason; "" if no fact judged the memory.
 func (q *Query) explainFact(v *verdicts, seq uint32, language string) string {
 	j := v.judgedOf(seq)
 	if j == nil {

@@ -29,8 +29,8 @@ func wordsKey(content string) string {
 // blankBesideHan is a blank after or before a Chinese character. Korean has blanks between words.
 var blankBesideHan = regexp.MustCompile(`([\p{Han}\p{Hiragana}\p{Katakana}]) +| +([\p{Han}\p{Hiragana}\p{Katakana}])`)
 
-// ContentKey returns the form in which contents are compared to find exact duplicates:
-// with the same spaces and characters, but upper and lower case as they are.
+// ContentKey returns the form in which contents are compared to find exact duplicates: with the same spaces and
+// characters, but with upper and lower case unchanged.
 func ContentKey(content string) string {
 	return strings.Join(strings.Fields(norm.NFKC.String(content)), " ")
 }

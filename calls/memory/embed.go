@@ -14,9 +14,9 @@ import (
 // counts as failing.
 const maxRefused = 3
 
-// embeddingRun embeds the memories that wait, until none is left, the embedder fails or
-// ctx ends. [SnapshotProcessor.Run] creates one each time. failure is the embedder's
-// error; the memories wait then.
+// embeddingRun embeds the memories that wait, until none is left, the embedder fails or ctx ends.
+// [SnapshotProcessor.Run] creates one each time. failure is the embedder's error; the memories then wait for the
+// next run.
 type embeddingRun struct {
 	*Embeddings
 	store Vectors
@@ -146,8 +146,8 @@ They will marry on the last Saturday in June.
 我每天早上都要喝一杯茉莉花茶。
 `
 
-// measureScale returns the average cosine of questions and answers that do not belong
-// together, and of those that do. They are compared within their language.
+// measureScale returns the average cosine of unrelated questions and answers, and of related ones. They are
+// compared within their language.
 func measureScale(vectors [][]float32) (unrelated, related float64) {
 	var n, m float64
 	half := len(vectors) / 2

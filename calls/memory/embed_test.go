@@ -126,8 +126,8 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// TestEmbeddingFaults: whatever the model does, saving and searching go on, and when it
-// is well again nothing is missing.
+// TestEmbeddingFaults: whatever the model does, saving and searching go on, and when it works again no vector is
+// missing.
 func TestEmbeddingFaults(t *testing.T) {
 	for name, fault := range map[string]func(ctx context.Context, texts []string, vectors [][]float32) ([][]float32, error){
 		"down": func(context.Context, []string, [][]float32) ([][]float32, error) { return nil, errors.New("no route") },
@@ -235,7 +235,7 @@ func TestEmbeddingStopped(t *testing.T) {
 		t.Errorf("stopped: %v", err)
 	}
 	b.waiting(2)
-	// And one that was killed in the middle.
+	// And a run that was killed in the middle.
 	if list, err := s.Unembedded(t.Context(), memory.Claim{Now: b.now, Users: memory.AllUsers(), Lease: time.Minute}, 9); err != nil || len(list) != 2 {
 		t.Errorf("%v, %v", list, err)
 	}

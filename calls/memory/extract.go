@@ -16,7 +16,7 @@ import (
 // Uncategorized is the category of snapshots that no model has made.
 const Uncategorized = "uncategorized"
 
-// How much a snapshot made without a model holds.
+// The limits of a snapshot made without a model.
 const (
 	extractedPoints     = 5
 	extractedKeywords   = 8

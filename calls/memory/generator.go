@@ -25,7 +25,7 @@ var prompts embed.FS
 // chats, [ask.JSON] is generate_json. Without a model, or if its answers are unusable, it extracts sentences of
 // the memories. The caller sets its fields; it is safe for concurrent use.
 type SnapshotGenerator struct {
-	// LLM is the model; nil means none.
+	// LLM is the model; nil works without one.
 	LLM llm.Provider
 	// Model is the vendor's name of the model to ask; "" is the provider's setting.
 	Model string

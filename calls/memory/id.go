@@ -96,8 +96,8 @@ func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05
 
 var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
 
-// zoneOf returns the zone that a time is written in, for example the offset +08:00, or otherwise if
-// it names none. Z is none: programs write it for any place (RFC 9557, section 2).
+// zoneOf returns the zone that a time is written in, for example the offset +08:00, or otherwise if it names none.
+// Z does not count as a zone: programs write it for any place (RFC 9557, section 2).
 func zoneOf(text string, otherwise *time.Location) *time.Location {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || strings.HasSuffix(text, "Z") {

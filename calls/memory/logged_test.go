@@ -39,7 +39,7 @@ func TestLogged(t *testing.T) {
 	tests := []struct {
 		name string
 		do   func() error
-		want []string // of the log; none: nothing is logged
+		want []string // of the log; empty if nothing is logged
 	}{
 		{"the manager saves", func() error {
 			_, err := manager.AddMemory(t.Context(), memory.BaseMemory{Content: "hush", Context: memory.Context{UserID: "ann"}})

@@ -41,7 +41,7 @@ func (m *SnapshotManager) AddMemory(ctx context.Context, memory BaseMemory) (id 
 	return saved[0].ID, nil
 }
 
-// CreateSnapshot saves a snapshot of a user's memories, all of which must exist.
+// CreateSnapshot saves a snapshot of a user's memories, which must all exist.
 func (m *SnapshotManager) CreateSnapshot(ctx context.Context, user string, keyPoints, memoryIDs []string, category string, importance float64) (*MemorySnapshot, error) {
 	for _, id := range memoryIDs {
 		found, err := m.Store.LoadMemory(ctx, id)
@@ -59,7 +59,7 @@ func (m *SnapshotManager) CreateSnapshot(ctx context.Context, user string, keyPo
 	return m.Store.LoadSnapshot(ctx, s.ID)
 }
 
-// CreateMetaSnapshot saves a meta snapshot of a user's snapshots, all of which must exist.
+// CreateMetaSnapshot saves a meta snapshot of a user's snapshots, which must all exist.
 func (m *SnapshotManager) CreateMetaSnapshot(ctx context.Context, user, category string, keywords, snapshotIDs []string, description string) (*MetaSnapshot, error) {
 	for _, id := range snapshotIDs {
 		id, err := CheckID(SnapshotID, id)
@@ -84,17 +84,17 @@ func (m *SnapshotManager) CreateMetaSnapshot(ctx context.Context, user, category
 	return m.Store.LoadMetaSnapshot(ctx, s.ID)
 }
 
-// GetMemory returns a memory, or nil if there is none.
+// GetMemory returns a memory, or nil if the id is unknown.
 func (m *SnapshotManager) GetMemory(ctx context.Context, id string) (*BaseMemory, error) {
 	return m.Store.LoadMemory(ctx, id)
 }
 
-// GetSnapshot returns a snapshot, or nil if there is none.
+// GetSnapshot returns a snapshot, or nil if the id is unknown.
 func (m *SnapshotManager) GetSnapshot(ctx context.Context, id string) (*MemorySnapshot, error) {
 	return m.Store.LoadSnapshot(ctx, id)
 }
 
-// GetMetaSnapshot returns a meta snapshot, or nil if there is none.
+// GetMetaSnapshot returns a meta snapshot, or nil if the id is unknown.
 func (m *SnapshotManager) GetMetaSnapshot(ctx context.Context, id string) (*MetaSnapshot, error) {
 	return m.Store.LoadMetaSnapshot(ctx, id)
 }
@@ -121,8 +121,8 @@ func (m *SnapshotManager) FindMetaSnapshotsByCategory(ctx context.Context, users
 	return list, nil
 }
 
-// CleanupOldMemories deletes the selected memories that are older than so many days.
-// Snapshots of which a memory is left stay.
+// CleanupOldMemories deletes the selected memories that are older than a number of days. Snapshots stay as long as
+// one of their memories is left.
 func CleanupOldMemories(ctx context.Context, store Deleter, which Selection, days int, now time.Time) (Deleted, error) {
 	if days < 1 {
 		return Deleted{}, calls.Errorf(calls.Invalid, "invalid number of days %d", days).WithHint("use at least 1")

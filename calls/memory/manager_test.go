@@ -211,7 +211,7 @@ func TestReportWarns(t *testing.T) {
 	}
 }
 
-// A snapshot of a memory that is deleted while the model writes it is not among those that were made.
+// The report leaves out a snapshot of a memory that is deleted while the model writes it.
 func TestReportWithoutDropped(t *testing.T) {
 	store := memorytest.NewStore(t, nil)
 	p := &memory.SnapshotProcessor{Store: store, Generator: &memory.SnapshotGenerator{}}

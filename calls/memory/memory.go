@@ -43,8 +43,8 @@ type Context struct {
 	UserID string
 	// SessionID is the conversation; "" for a memory without one.
 	SessionID string
-	// Other is the other_context: a text or an object. In an object, speaker is who said
-	// it and role the chat role.
+	// Other is the other_context: a text or an object. In an object, speaker is the name of the speaker and role
+	// the chat role.
 	Other value.Value
 	// Extra are members that this version does not know. They are kept.
 	Extra *value.Map
@@ -280,8 +280,8 @@ func (f *fields) unknownMembers() *value.Map {
 	return f.left
 }
 
-// Speaker returns who said it according to the other context, which is an object with
-// speaker or just the name; else "".
+// Speaker returns the speaker's name according to the other context, which is an object with speaker or just the
+// name; else "".
 func (m *BaseMemory) Speaker() string {
 	if name := m.otherText("speaker"); name != "" {
 		return strings.TrimSpace(name)
@@ -369,8 +369,8 @@ func (m *BaseMemory) Normalize(now time.Time) error {
 	return err
 }
 
-// IsRepetitionOf reports whether saving m would change nothing of old, which has the
-// same id. dated is false if m has come without a time.
+// IsRepetitionOf reports whether saving m would not change old, which has the same id. dated is false if m has
+// come without a time.
 func (m *BaseMemory) IsRepetitionOf(old *BaseMemory, dated bool) bool {
 	again := *m
 	if !dated {

@@ -156,7 +156,7 @@ type Report struct {
 	NotEmbedded   string   `json:"not_embedded,omitempty" doc:"Why others still wait for their vector."`
 
 	modelFailure error
-	failed       []*Job // those that the model provider failed at
+	failed       []*Job // the jobs for which the model provider failed
 }
 
 // ModelFailure returns why a snapshot was postponed, if a model provider failed; nil otherwise.
@@ -177,8 +177,8 @@ func (p *SnapshotProcessor) Run(ctx context.Context, users Users, all bool) (Rep
 	return report, cmp.Or(err, <-embedded)
 }
 
-// makeSnapshots runs the jobs that are due. With all, a user or a flow waits for them: those that a provider failed at are due at
-// once when it is asked again, as by a run that is resumed.
+// makeSnapshots runs the jobs that are due. With all, a user or a flow waits for them: jobs for which a provider
+// failed are due at once when it is asked again, for example by a run that is resumed.
 func (p *SnapshotProcessor) makeSnapshots(ctx context.Context, users Users, all bool, report *Report) (err error) {
 	defer func() {
 		for _, job := range report.failed {

@@ -9,8 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Request is a search as it is written in files and parameters: current_query, history and
-// timestamp.
+// Request is a search as files and parameters write it: current_query, history and timestamp.
 type Request struct {
 	CurrentQuery string    `json:"current_query"`
 	History      []Message `json:"history"`

@@ -8,9 +8,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// CheckScope refuses a call without a user: memories without a user would be shared by everybody
-// who names none. It refuses names with control characters, too. The error is an [*calls.Error]
-// of kind Invalid.
+// CheckScope refuses a call without a user: all callers without a user would share such memories. It refuses names
+// with control characters, too. The error is an [*calls.Error] of kind Invalid.
 func CheckScope(vars *calls.Vars) error {
 	if !vars.Scope.IsNone() {
 		return checkNames(vars)
@@ -32,7 +31,7 @@ func CheckScopeOfSave(vars *calls.Vars) error {
 	return CheckScope(vars)
 }
 
-// checkNames refuses names of the scope that could not be shown as they are.
+// checkNames refuses names of the scope that cannot be shown unchanged.
 func checkNames(vars *calls.Vars) error {
 	return cmp.Or(CheckUser(vars.Scope.User), CheckLine("memory.user", vars.Scope.User), CheckLine("memory.session", vars.Scope.Session))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 )
 
-// A user of white space only is like none: a template has rendered to nothing.
+// A user of white space only counts as none: for example a template has rendered to nothing.
 func TestCheckScope(t *testing.T) {
 	for user, ok := range map[string]bool{"": false, " \t\n": false, "ann\xff": false, "ann\tb": false, "ann\nb": false, "ann": true, "安 妮": true} {
 		for _, run := range []string{"run", ""} {
@@ -25,7 +25,7 @@ func TestCheckScope(t *testing.T) {
 	}
 }
 
-// A session is held to the same: nothing could name it later.
+// The same holds for a session: nothing could name it later.
 func TestCheckScopeOfSession(t *testing.T) {
 	for session, ok := range map[string]bool{"": true, "main": true, "第 一": true, "a\nb": false, "a\x00": false} {
 		if err := memory.CheckScope(&calls.Vars{Scope: calls.Scope{User: "ann", Session: session}}); (err == nil) != ok {

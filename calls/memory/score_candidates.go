@@ -63,9 +63,8 @@ const (
 	farFromBest = 8
 )
 
-// dropFarFromBest drops the hits that are far from the best one. Neighbours, which are asked for, and
-// answers of facts stay. Another cut than the
-// default one is taken as it is.
+// dropFarFromBest drops the hits that are far from the best one. Neighbours, which are asked for, and answers of
+// facts stay. If the cut is not the default one, nothing is dropped.
 func (q *Query) dropFarFromBest(sorted []Scored) []Scored {
 	if q.MinRelevance != DefaultMinRelevance || len(sorted) <= keptAnyway {
 		return sorted
@@ -123,8 +122,7 @@ func countSharedMembers(a, b value.Value) (n int) {
 	return n
 }
 
-// Near-duplicates say nearly the same: of the best memories, those that share most
-// of their words and score nearly the same.
+// Near-duplicates are memories among the best that share most of their words and score nearly the same.
 const (
 	duplicateAmong = 12
 	duplicateWords = 4

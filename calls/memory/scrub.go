@@ -2,9 +2,9 @@ package memory
 
 import "slices"
 
-// Scrub removes deleted memories from a snapshot: the references to them, and its text,
-// which is extracted again from the memories that are left. ok is false if none is left
-// and the snapshot should be deleted too. With keep, only the references are removed.
+// Scrub removes deleted memories from a snapshot: the references to them, and its text, which is extracted again
+// from the remaining memories. ok is false if none remains and the snapshot should be deleted too. With keep, only
+// the references are removed.
 func Scrub(s MemorySnapshot, gone func(id string) bool, left []BaseMemory, keep bool) (_ MemorySnapshot, ok bool) {
 	s.MemoryRefs = slices.DeleteFunc(slices.Clone(s.MemoryRefs), gone)
 	if keep {

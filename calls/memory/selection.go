@@ -16,7 +16,7 @@ type Users struct {
 // User selects the memories of one user; "" is a user like others.
 func User(name string) Users { return Users{name: name, said: true} }
 
-// AllUsers selects everybody's memories.
+// AllUsers selects the memories of all users.
 func AllUsers() Users { return Users{said: true, all: true} }
 
 // One returns the user if a single one is selected.
@@ -46,7 +46,7 @@ type Selection struct {
 	Before, Since time.Time
 	// Utterances selects memories with a chat role.
 	Utterances bool
-	// Newest limits the result to the newest so many of a user, oldest first; 0 does not.
+	// Newest limits the result to the newest memories of a user, oldest first; 0 sets no limit.
 	Newest int
 	// Category selects snapshots, regardless of case.
 	Category string

@@ -42,11 +42,10 @@ type MemoryStorage interface {
 
 // Saver saves memories and snapshots.
 type Saver interface {
-	// SaveMemories saves all or none. A memory with a known id replaces that one, whose
-	// old version goes to the history; saving the same one again changes nothing, not even
-	// its time if none is given. A memory without an id that equals a stored one, context
-	// included, counts as that one; utterances of a chat only if their time is equal too.
-	// The id of another user's memory is refused.
+	// SaveMemories saves all or none. A memory with a known id replaces the stored one, whose old version goes to
+	// the history; saving the same one again changes nothing, not even its time if none is given. A memory without
+	// an id that equals a stored one, context included, counts as that one; utterances of a chat only if their
+	// time is equal too. The id of another user's memory is refused.
 	SaveMemories(ctx context.Context, memories []BaseMemory) ([]Saved, error)
 	// SaveSnapshot saves or replaces a snapshot of a user's memories. References to missing memories and to other
 	// users' memories are kept, but not followed.
@@ -123,9 +122,9 @@ type Vectors interface {
 
 // ModelKeeper remembers the model whose vectors are in use.
 type ModelKeeper interface {
-	// UseModel makes a model the current one. Memories without a vector of it wait.
+	// UseModel makes a model the current one. Memories without a vector of that model wait for one.
 	UseModel(ctx context.Context, m Model) error
-	// Model returns the current model; its name is "" if there is none.
+	// Model returns the current model; its name is "" if no model is in use.
 	Model(ctx context.Context) (Model, error)
 }
 
@@ -168,8 +167,8 @@ type Claim struct {
 	Now time.Time
 	// Users limits the jobs to the jobs of one user.
 	Users Users
-	// A snapshot is due after so many new Memories in a session, or Idle time after the
-	// last; a meta snapshot after so many new Snapshots in a category.
+	// A snapshot is due after Memories new ones in a session, or Idle time after the last; a meta snapshot after
+	// Snapshots new ones in a category.
 	Memories, Snapshots int
 	Idle                time.Duration
 	// All makes every session and category with anything new due.
@@ -300,8 +299,7 @@ type Query struct {
 	// above MinRelevance; 0 omits none.
 	Limit        int
 	MinRelevance float64
-	// Neighbours includes memories that only stand near a hit in its session, although
-	// their relevance is below the cut.
+	// Neighbours includes mere neighbours of a hit in its session, although their relevance is below the cut.
 	Neighbours bool
 	// NoFacts leaves the answers of facts out.
 	NoFacts bool
@@ -344,7 +342,7 @@ func (q *Query) effectiveLimit() int {
 	return q.Limit
 }
 
-// isBelowCut reports whether a relevance is too low. With 0, nothing is.
+// isBelowCut reports whether a relevance is too low. With MinRelevance 0, no relevance is.
 func (q *Query) isBelowCut(relevance float64) bool {
 	return q.MinRelevance > 0 && relevance <= q.MinRelevance
 }

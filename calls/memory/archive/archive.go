@@ -145,7 +145,7 @@ func (w *writer) checkOwners(dir string, users memory.Users) error {
 	return nil
 }
 
-// withOwner adds the user of a snapshot if nothing that it refers to is in files.
+// withOwner adds the user of a snapshot if none of its references is in files.
 func withOwner(user string, v value.Value, refs []string, files *value.Map) value.Value {
 	known := func(ref string) bool { _, ok := files.Get(ref); return ok }
 	if user == "" || slices.ContainsFunc(refs, known) {

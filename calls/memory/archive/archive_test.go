@@ -187,7 +187,7 @@ func (w *weighed) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([
 	return w.Store.SaveMemories(ctx, list)
 }
 
-// However long the texts are, an import has few of them in memory.
+// However long the texts are, an import keeps few of them in memory.
 func TestImportLongTexts(t *testing.T) {
 	slow.Test(t)
 	s := store(t)
@@ -383,7 +383,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A stream that breaks off, as when the user has enough of it, leaves nothing behind.
+// A stream that breaks off, for example when the user cancels it, leaves nothing behind.
 func TestSpoolBreaksOff(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	enough := errors.New("enough")

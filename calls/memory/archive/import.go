@@ -84,8 +84,7 @@ func (in *importer) addProblem(file, format string, args ...any) {
 	in.Problems = append(in.Problems, file+": "+fmt.Sprintf(format, args...))
 }
 
-// listFiles finds the files: those in the index, in its order, then the others in the
-// folders.
+// listFiles finds the files: first the files in the index, in its order, then the others in the folders.
 func (in *importer) listFiles() error {
 	index := in.readIndex()
 	for i, f := range folders {
@@ -272,8 +271,8 @@ func (in *importer) importMetas() error {
 	})
 }
 
-// readSnapshot reads a snapshot of either kind and determines its owner. mine is false
-// for one that is invalid, which is reported, or not selected. refs are its references.
+// readSnapshot reads a snapshot of either kind and determines its owner. mine is false if it is invalid, which is
+// reported, or not selected. refs are its references.
 func (in *importer) readSnapshot(file string, v value.Value, s snapshot, refs *[]string) (owner string, mine bool) {
 	v, owner, owned := takeOwner(v)
 	err := s.DecodeValue(v)
@@ -336,6 +335,6 @@ func (in *importer) findOwner(file string, refs []string, said string, isSaid bo
 			owner, ok = user, true
 		}
 	}
-	// With nothing to go by it is kept, for the user without a name.
+	// Without any clue it is kept, for the user without a name.
 	return owner, ok || in.options.Users.Has("")
 }

@@ -26,7 +26,7 @@ func TestImportOfPipe(t *testing.T) {
 			t.Skip(err)
 		}
 		written := make(chan error, 1)
-		go func() { // for who reads it all the same
+		go func() { // for a reader that opens it all the same
 			written <- os.WriteFile(name, []byte(`{"content": "from a pipe"}`), 0o600)
 		}()
 		t.Cleanup(func() {

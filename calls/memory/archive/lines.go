@@ -19,11 +19,10 @@ import (
 // maxLine bounds a line of JSON Lines.
 const maxLine = 16 << 20
 
-// ImportLines saves the memories of a file of JSON Lines. Each line is a memory or an
-// utterance: {is_user, content, timestamp} or {role, content}. The file is read twice:
-// if a line is invalid, the error names it and nothing is saved. Lines without a user
-// or a session get those of the options; memories of users who are not selected are
-// counted and left out.
+// ImportLines saves the memories of a file of JSON Lines. Each line is a memory or an utterance: {is_user,
+// content, timestamp} or {role, content}. The file is read twice: if a line is invalid, the error names it and
+// nothing is saved. Lines without a user or a session get the user or session of the options; memories of users
+// who are not selected are counted and left out.
 func ImportLines(ctx context.Context, store Destination, name string, file io.ReadSeeker, options Options) (r Report, err error) {
 	if err := options.Users.Check(); err != nil {
 		return r, err
@@ -193,8 +192,8 @@ func (o *Options) parseLine(text []byte) (m memory.BaseMemory, err error) {
 	for _, name := range [...]string{"user_id", "session_id"} {
 		_, flat := v.Get(name)
 		_, said := context.Get(name)
-		// Without its user it would be somebody else's; a memory with a context may have
-		// members of other names beside it.
+		// Without its user it would belong to another user; a memory with a context may have members of other
+		// names beside it.
 		belongsInside := name == "user_id" || context.IsNull()
 		if flat && !said && belongsInside {
 			return m, calls.Errorf(calls.Invalid, "%s stands beside the context, not in it", name).

@@ -33,9 +33,9 @@ func lockDir(ctx context.Context, root *os.Root) (unlock func() error, err error
 	return dir.Close, nil
 }
 
-// A mark is a file that a process keeps, locked, in the directory as long as files may
-// be behind the store. One that is not locked was left by a process that was
-// killed. Who makes or reads marks has the lock of the directory.
+// A mark is a file that a process keeps, locked, in the directory as long as files may be behind the store. An
+// unlocked mark was left by a process that was killed. A process that makes or reads marks holds the lock of the
+// directory.
 const markPrefix = ".behind-"
 
 // createMark creates the mark of this process.

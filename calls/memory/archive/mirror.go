@@ -45,8 +45,8 @@ const (
 	indexShare = 20
 )
 
-// NewMirror returns a store that also keeps a directory. A directory without an index
-// is filled at once, as is one that a killed process has left behind the store.
+// NewMirror returns a store that also keeps a directory. A directory without an index is filled at once, and so is
+// one that a killed process has left behind the store.
 func NewMirror(ctx context.Context, store memory.Store, dir string, log *slog.Logger) (*Mirror, error) {
 	root, err := openDir(dir)
 	if err != nil {
@@ -110,7 +110,7 @@ func (m *Mirror) SaveMemories(ctx context.Context, memories []memory.BaseMemory)
 		}
 		return forEachConcurrently(ids, func(id string) error {
 			x, err := m.Store.LoadMemory(context.WithoutCancel(ctx), id)
-			if x == nil { // deleted meanwhile, by somebody who tidies up
+			if x == nil { // deleted meanwhile by another process
 				return err
 			}
 			return writeFile(m.root, folders[0].path(id), value.Must(*x), true)

@@ -27,7 +27,7 @@ func mirror(t *testing.T, s memory.Store, dir string) (*archive.Mirror, *bytes.B
 	return m, &log
 }
 
-// same holds the mirror to an export.
+// same compares the mirror with an export.
 func same(t *testing.T, s memory.Store, dir string) {
 	t.Helper()
 	exported, _ := export(t, s, memory.AllUsers())
@@ -49,7 +49,7 @@ func TestMirror(t *testing.T) {
 	first, log := mirror(t, s, dir)
 	same(t, s, dir)
 
-	// Two of them keep the same directory.
+	// Two mirrors keep the same directory.
 	second, _ := mirror(t, s, dir)
 	saved, err := first.SaveMemories(t.Context(), []memory.BaseMemory{{Content: "four", Context: memory.Context{UserID: "ann"}}, {Content: "five", Context: memory.Context{UserID: "bob"}}})
 	if err != nil {

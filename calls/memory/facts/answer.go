@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Answer has the facts that answer a question, and those that no longer hold.
+// Answer has the facts that answer a question, and the facts that no longer hold.
 type Answer struct {
 	// Lead are the facts that answer, the best first.
 	Lead []Judged
-	// Many reports whether all of them hold at once, so that the order of their relevance stays.
+	// Many reports whether all facts of Lead hold at once, so that the order of their relevance stays.
 	Many bool
 	// Superseded are facts that no longer hold. A memory of Lead is not among them.
 	Superseded []Judged
@@ -42,8 +42,8 @@ func (q *Question) Wanted(aliases []Alias) (subjects, attributes []string) {
 	return slices.Compact(subjects), attributes
 }
 
-// related are the attributes that answer for another if they have the newer change: who opened a shop has left
-// the company.
+// related are the attributes that answer for another if they have the newer change: for example a person who
+// opened a shop has left the company.
 var related = map[string][]string{"work": {"role"}, "role": {"work"}}
 
 func firstOf(list []string) string {
@@ -128,7 +128,7 @@ func (q *Question) answerOf(attribute string, own []Fact, aliases []Alias, now t
 	return a
 }
 
-// newerOf returns the newest change of a related attribute that began after a timeline; nil for none.
+// newerOf returns the newest change of a related attribute that began after a timeline; nil if none did.
 func newerOf(line *Timeline, rest []Fact, now time.Time) (newest *Fact) {
 	last := line.Facts[len(line.Facts)-1]
 	for i := range rest {
@@ -170,7 +170,7 @@ func (q *Question) meets(f *Fact) bool {
 	return true
 }
 
-// meetsChinese reports whether a fact is of a Chinese topic: the same, or one that ends as the other does.
+// meetsChinese reports whether a fact is of a Chinese topic: the same, or one of the two ends with the other.
 func meetsChinese(f *Fact, topic string) bool {
 	if f.Attribute == Amount || f.Attribute == Ending {
 		return sharesCharacters(f.Topic, topic)
@@ -224,7 +224,7 @@ func (q *Question) choose(line *Timeline, now time.Time) Answer {
 	return a
 }
 
-// narrow keeps the values that a question such as "do I have a dog" names, or the end of them.
+// narrow keeps the values that a question such as "do I have a dog" names, or their ends.
 func (q *Question) narrow(a Answer) Answer {
 	topic := strings.Join(q.Topic, " ")
 	var ended []Judged
@@ -242,7 +242,7 @@ func (q *Question) narrow(a Answer) Answer {
 	return a
 }
 
-// present returns the facts that hold, the newest first, and those that no longer do.
+// present returns the facts that hold, the newest first, and the ones that no longer do.
 func (t *Timeline) present() Answer {
 	a := Answer{Many: t.Many}
 	for _, j := range slices.Backward(t.Facts) {
@@ -286,7 +286,7 @@ func (t *Timeline) at(from, until, now time.Time) Answer {
 	return Answer{Lead: []Judged{t.Facts[best]}}
 }
 
-// before returns the fact before the one that a value names.
+// before returns the fact before the one with a value.
 func (t *Timeline) before(value string) Answer {
 	at := -1
 	for i, j := range t.Facts {

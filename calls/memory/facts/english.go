@@ -87,8 +87,8 @@ func (e *extractor) readRelation(c *clause, m []int, take func(string, int)) {
 	take(subject, end)
 }
 
-// nameLength returns the length of the name with which a clause begins; 0 if it begins with none. A verb must
-// follow it.
+// nameLength returns the length of the name at the beginning of a clause; 0 if it begins otherwise. A verb must
+// follow the name.
 func (t *table) nameLength(raw, lower string) int {
 	first, _ := utf8.DecodeRuneInString(raw)
 	if !unicode.IsUpper(first) {

@@ -164,7 +164,7 @@ func (s *score) judge(t *testing.T, c *testCase) bool {
 	return leads
 }
 
-// isSuperseded reports whether facts say that a memory which answers no longer holds.
+// isSuperseded reports whether facts say that an answering memory no longer holds.
 func isSuperseded(s *shelf, c *testCase) bool {
 	q, ok := facts.ReadQuestion(c.Query, c.Now)
 	if !ok || c.Kind == "asof" {

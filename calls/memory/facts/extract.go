@@ -67,7 +67,7 @@ type extractor struct {
 	subject     string // the clause before's, for clauses without one
 	named       string // the person that he or she means
 	sentence    Span
-	noun        Span // of which the clause before says that it is another now
+	noun        Span // the noun that changed, according to the clause before
 	out         Reading
 }
 
@@ -266,7 +266,7 @@ func (e *extractor) applyRules(c *clause, isNamed bool) (found bool) {
 		if r.wholeClause {
 			of = c.body
 			isOwned := e.isUtterance || c.table.find("owned", e.source.lower[of.Start:of.End]) != nil
-			if !isOwned { // in a document, "the" may be anybody's
+			if !isOwned { // in a document, "the" may mean any person's
 				continue
 			}
 		}
@@ -352,7 +352,7 @@ func (a *auxiliaries) applyTo(f *Fact) {
 	}
 }
 
-// setTopic reads of which noun a fact is. It reports whether the value may be one of it.
+// setTopic reads the noun that a fact is about. It reports whether the value may be one of it.
 func (e *extractor) setTopic(f *Fact, c *clause, noun, value Span) bool {
 	text := e.source.lower[noun.Start:noun.End]
 	if owner, rest, ok := strings.Cut(text, "'s "); ok && c.table.spaced {
@@ -432,7 +432,7 @@ func (e *extractor) cutValue(s Span, t *table) Span {
 	return e.trim(s)
 }
 
-// isWanted reports whether a value is one that the checks of a rule admit.
+// isWanted reports whether the checks of a rule admit a value.
 func (e *extractor) isWanted(s Span, checks []string) bool {
 	if s.Start >= s.End {
 		return false

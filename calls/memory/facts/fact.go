@@ -96,11 +96,11 @@ type Alias struct{ Alias, Name string }
 // Text is a memory as [Extract] reads it.
 type Text struct {
 	Content string
-	// Role is the chat role and Speaker the one who said it; "" for none.
+	// Role is the chat role and Speaker the name of the speaker; "" if unknown.
 	Role, Speaker string
 	// Time is the timestamp of the memory.
 	Time time.Time
-	// Admitted makes a text of any role state facts, such as one that memory.facts.admit lists.
+	// Admitted makes a text of any role state facts, for example of a role that memory.facts.admit lists.
 	Admitted bool
 	// Foreign are the spans that state nothing, because they come from other memories.
 	Foreign []Span

@@ -109,8 +109,8 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// Texts that are put together of words of the tables and of marks keep the rules of facts, and questions of them
-// are read without a fault.
+// Texts made of words of the tables and of marks keep the rules of facts, and questions made of them are read
+// without a fault.
 func TestRandomTexts(t *testing.T) {
 	parts := []string{" ", " ", " ", ", ", ". ", "? ", "I ", "my ", "not ", "now ", "'s ", "’s ", "is ", "to ", "from ", "42", "9:45", "Anna ", "Rome ", "我", "我姐", "的", "是", "在", "，", "了", "不", "from 2021 to 2024 ", "last month ", "上个月", "\xff", "İ", "𝟡", "(", "\"", "sorry, "}
 	for _, table := range []*table{english(), chinese()} {

@@ -33,7 +33,7 @@ type Question struct {
 	Mode       Mode
 	// From and Until bound the time that is asked for if the mode is At.
 	From, Until time.Time
-	// Value is the one that came after, if the mode is Before.
+	// Value is the later value, if the mode is Before.
 	Value string
 	// YesNo reports whether yes or no would answer it.
 	YesNo bool
@@ -312,8 +312,8 @@ func readChineseQuestion(text string, now time.Time) (*Question, bool) {
 	return q.askChineseTopic(rest, t, false)
 }
 
-// readChineseRelation reads a subject such as 我朋友 or 我朋友阿杰, and returns the question without it. If nothing else is
-// asked, as in 我女朋友是谁, the relation itself is.
+// readChineseRelation reads a subject such as 我朋友 or 我朋友阿杰, and returns the question without it. If the rest asks
+// nothing else, as in 我女朋友是谁, the relation itself is asked for.
 func (q *Question) readChineseRelation(text string, t *table) (rest string) {
 	m := t.find("qrelation", text)
 	q.Subjects = []string{strings.Replace(text[m[0]:m[1]], "我的", "我", 1)}

@@ -25,7 +25,7 @@ type Judged struct {
 	Standing Standing
 	// Until is when it ended; zero for the end of time.
 	Until time.Time
-	// Next is the fact that replaced it or conflicts with it; nil for none.
+	// Next is the fact that replaced it or conflicts with it; nil if none does.
 	Next *Fact
 }
 
@@ -123,8 +123,8 @@ func onePerMemory(group []Fact, many bool) []Fact {
 	return out
 }
 
-// How long after a value a correction may name it, and how long after an utterance one that only begins
-// with a cue may follow.
+// The time after a value in which a correction may name it, and the time after an utterance in which one that only
+// begins with a cue may follow.
 const (
 	correctionWithin = 60 * 24 * time.Hour
 	adjacentWithin   = 30 * time.Minute
@@ -186,7 +186,7 @@ func (t *Timeline) judgeSingle() {
 	}
 }
 
-// replace judges the facts before j, of which last is the newest.
+// replace judges the facts before j; last is the newest of them.
 func (t *Timeline) replace(last, j *Judged) {
 	if sameValue(&last.Fact, &j.Fact) || !replaces(&j.Fact, &last.Fact) {
 		return

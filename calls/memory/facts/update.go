@@ -12,7 +12,7 @@ import (
 // makes it; it does not change.
 type Updates struct{ words []string }
 
-// ReadUpdates returns nil unless a question asks for the present of the one who asks.
+// ReadUpdates returns nil unless a question asks for the asker's own present.
 func ReadUpdates(question string, now time.Time) *Updates {
 	question = lastQuestion(strings.TrimSpace(strings.ToValidUTF8(question, "")))
 	t := tableOf(question)

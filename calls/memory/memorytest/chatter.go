@@ -15,7 +15,7 @@ type chatter struct {
 	never []string
 }
 
-// testChatter asks questions of small stores, as somebody has after a week of chat.
+// testChatter asks questions of small stores, such as a user has after a week of chat.
 func testChatter(t *fixture) {
 	for _, test := range slices.Concat(saidTwice, chattyQuestions, phrases, endings) {
 		user := "chatter " + test.name

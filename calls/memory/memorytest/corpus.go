@@ -20,7 +20,7 @@ type Corpus struct {
 	user   string
 }
 
-// NewCorpus returns the corpus of so many users. It is always the same.
+// NewCorpus returns the corpus of a number of users. It is always the same.
 func NewCorpus(users int) *Corpus {
 	r := rand.New(rand.NewPCG(1, 2))
 	return &Corpus{random: r, zipf: rand.NewZipf(r, 1.1, 8, 50_000), users: users}

@@ -18,8 +18,8 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 )
 
-// A test of kills ends at a random one of so many saves, so many times: 3 times within 600,
-// unless these variables are set (make chaos).
+// A test kills a child at a random one of its first 600 saves, 3 times, unless these variables set other numbers
+// (make chaos).
 const (
 	killRounds = "KILL_ROUNDS"
 	killSaves  = "KILL_SAVES"
@@ -87,8 +87,8 @@ func FindSaid(ctx context.Context, s memory.Store, id, content string) error {
 
 type acknowledgement struct{ id, content string }
 
-// saveForever saves memories one by one, from several goroutines, and prints the id of each
-// that was acknowledged, until it is killed. It ends when one of those is not found.
+// saveForever saves memories one by one, from several goroutines, and prints the id of each acknowledged one,
+// until it is killed. It ends if an acknowledged memory is not found.
 func saveForever(place string, open OpenPlace) error {
 	ctx := context.Background()
 	s, err := open(ctx, place)
@@ -127,8 +127,8 @@ func saveForever(place string, open OpenPlace) error {
 	return <-errs
 }
 
-// childTime is how long a child lives at most for each save: a test must not wait for
-// one that saves slower than thought.
+// childTime is the maximum life of a child for each save: a test must not wait for a child that saves slower than
+// expected.
 const childTime = 50 * time.Millisecond
 
 // runKilled runs a child until it has saved so many, and kills it in the middle of its work. It returns the

@@ -24,7 +24,7 @@ type Open func(t *testing.T, clock func() time.Time) memory.Store
 // Start is the first time on the clock of a new store.
 var Start = time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 
-// Run holds a store to everything that is promised of one.
+// Run checks a store against the whole contract of stores.
 func Run(t *testing.T, open Open) {
 	for name, test := range map[string]func(*testing.T, *fixture){
 		"saving":           testSaving,

@@ -18,9 +18,8 @@ import (
 // another process would; the cleanup of the test closes both.
 type OpenTwice func(t *testing.T, clock func() time.Time) (first, second memory.Store)
 
-// RunModel does the same random things to a store that two processes share, through
-// either opening in turn, and to one that a single process has for itself: all must
-// answer the same.
+// RunModel does the same random things to a store that two processes share, through either opening in turn, and to
+// one that a single process has for itself: all must give the same answers.
 func RunModel(t *testing.T, open OpenTwice) {
 	rapid.Check(t, func(r *rapid.T) {
 		now := Start

@@ -178,7 +178,7 @@ func testSameWords(t *testing.T, f *fixture) {
 	}
 }
 
-// testSameTextAgain: of a text that was said on several days, a question about one of them finds that one.
+// testSameTextAgain: if a text was said on several days, a question about one day finds that day's.
 func testSameTextAgain(t *testing.T, f *fixture) {
 	on := func(content string, month time.Month, day int) memory.BaseMemory {
 		m := newMemory(content, fmt.Sprint(month, day), 0)
@@ -233,7 +233,7 @@ func testChineseQuestions(t *testing.T, f *fixture) {
 			t.Errorf("%q: found %+v, want %q because of %q", test.text, found, test.want, test.reason)
 		}
 	}
-	for _, text := range []string{"去哪里", "7", "15", "2026", "6月7日发生了什么", "7号楼"} { // of which they have one character or number
+	for _, text := range []string{"去哪里", "7", "15", "2026", "6月7日发生了什么", "7号楼"} { // they share one character or number with memories
 		if got := contentsOf(f.mustSearch(memory.Query{Text: text, Now: time.Date(2026, 9, 20, 12, 0, 0, 0, time.UTC), MinRelevance: memory.DefaultMinRelevance})); len(got) > 0 {
 			t.Errorf("%q finds %q", text, got)
 		}

@@ -98,12 +98,12 @@ func (p *parser) parseLine(text string) (err error) {
 	return nil
 }
 
-// nameSpeaker sets who said a memory, in one of the ways in which programs do.
+// nameSpeaker sets the speaker of a memory, in one of the ways in which programs do.
 func nameSpeaker(m *memory.BaseMemory, way int, name, said string) {
 	switch way % 4 {
 	case 0:
 		m.Content, m.Context.Other = said, value.OfMap(value.Pairs("speaker", name))
-	case 1: // in front of the text, as it is
+	case 1: // in front of the text
 	case 2:
 		m.Content, m.Context.Other = said, value.OfString(fmt.Sprintf(`{"speaker": %q}`, name))
 	case 3:

@@ -18,7 +18,7 @@ func (f *fixture) useModel(name string) memory.Model {
 	return m
 }
 
-// claimUnembedded claims memories, by default everybody's.
+// claimUnembedded claims memories, by default of all users.
 func (f *fixture) claimUnembedded(c memory.Claim, n int) []memory.Embedding {
 	f.Helper()
 	c.Now, c.Lease = f.now, time.Minute
@@ -106,7 +106,7 @@ func testEmbeddings(t *testing.T, f *fixture) {
 	f.mustEmbed("one", again)
 	f.wantCounts(3, 0)
 
-	// Another model: all wait. The first again: nothing is lost.
+	// With another model all wait. With the first one again all vectors are there.
 	f.useModel("two")
 	f.wantCounts(0, 3)
 	f.useModel("one")
@@ -156,8 +156,7 @@ func (f *fixture) queryByMeaning(text string) memory.Query {
 	return memory.Query{Text: text, MinRelevance: memory.DefaultMinRelevance, Vector: &memory.QueryVector{Model: m, Values: Meaning(text)}}
 }
 
-// testMeaning: memories without a word of the query are found, and those with one are
-// found as before.
+// testMeaning: memories without a word of the query are found, and memories with one are found as before.
 func testMeaning(t *testing.T, f *fixture) {
 	f.useModel("one")
 	theirs := memory.BaseMemory{Content: "Her two-wheeler is green.", Context: memory.Context{UserID: "bob"}}

@@ -77,7 +77,7 @@ func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin 
 	return []calls.Origin{{Kind: calls.OriginMemory, Name: name}}
 }
 
-// lintParams finds texts that cannot be read as times, and bounds of time between which nothing can lie.
+// lintParams finds texts that cannot be read as times, and bounds of time between which no time can be.
 func lintParams(params value.Value, _ calls.LintEnv) []schema.Problem {
 	problems := memory.LintTimes(params, "timestamp", "since", "before")
 	if len(problems) > 0 {

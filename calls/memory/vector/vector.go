@@ -1,5 +1,5 @@
-// Package vector packs the vectors of texts into bytes and finds those that point
-// the same way. Stores keep the bytes; how they are compared is the same for all.
+// Package vector packs the vectors of texts into bytes and finds vectors that point the same way, for example of
+// "bike" and "cycling". Stores keep the bytes and share the comparison.
 package vector
 
 import (

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/rank"
 )
 
-// FuzzPostings: postings of a chunk belong to the chunk, and none is lost.
+// FuzzPostings: postings of a chunk belong to the chunk, and all are kept.
 func FuzzPostings(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5}, uint32(7))
 	f.Fuzz(func(t *testing.T, b []byte, chunk uint32) {

@@ -23,8 +23,7 @@ type Deletion struct {
 	gone          map[string]bool // the ids of deleted memories and snapshots, in lower case
 }
 
-// NewDeletion returns a deletion of nothing yet. With keepSnapshots, snapshots lose their
-// references only.
+// NewDeletion returns an empty deletion. With keepSnapshots, snapshots only lose their references.
 func NewDeletion(keepSnapshots bool) Deletion {
 	return Deletion{Touched: map[int64]bool{}, keepSnapshots: keepSnapshots, gone: map[string]bool{}}
 }
@@ -38,8 +37,8 @@ func (d *Deletion) AddMemory(m *memory.BaseMemory) rank.Entry {
 	return entry
 }
 
-// ScrubSnapshot returns a snapshot without the deleted memories; ok is false for one that is to
-// be deleted too. left are its memories that still exist.
+// ScrubSnapshot returns a snapshot without the deleted memories; ok is false if the snapshot must be deleted too.
+// left are its memories that still exist.
 func (d *Deletion) ScrubSnapshot(s memory.MemorySnapshot, left []memory.BaseMemory) (fresh memory.MemorySnapshot, ok bool) {
 	left = inOrder(s.MemoryRefs, left, func(m memory.BaseMemory) string { return m.ID })
 	fresh, ok = memory.Scrub(s, d.isGone, left, d.keepSnapshots)
@@ -80,8 +79,8 @@ func inOrder[T any](refs []string, items []T, idOf func(T) string) (ordered []T)
 	return ordered
 }
 
-// DeleteByUsers deletes of the users of these names, some at a time: remove deletes of the first n
-// of them, and returns n.
+// DeleteByUsers deletes memories of the named users, some at a time: remove deletes memories of the first n of
+// them, and returns n.
 func DeleteByUsers(names []string, progress memory.Progress, remove func(names []string) (n int, d memory.Deleted, err error)) (d memory.Deleted, err error) {
 	for done := 0; done < len(names); {
 		n, some, err := remove(names[done:])

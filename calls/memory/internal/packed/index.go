@@ -16,9 +16,9 @@ type Reader interface {
 	Entries(ctx context.Context, from, until int64) ([]rank.Entry, error)
 	// Speakers returns the names with numbers from from on, in their order.
 	Speakers(ctx context.Context, from int) ([]string, error)
-	// Documents returns the n memories from a number on, or the first of them if together
-	// they have too many words. speaker returns the number of a name; it is called in the
-	// order of the memories, so that all readers number new names alike.
+	// Documents returns the n memories from a number on, or the first of them if together they have too many
+	// words. speaker returns the number of a name; it is called in the order of the memories, so that all readers
+	// number new names alike.
 	Documents(ctx context.Context, from, n int64, speaker func(name string) (int32, error)) ([]Document, error)
 	// Extras returns the snapshots with numbers from from on.
 	Extras(ctx context.Context, from int64) ([]Extra, error)
@@ -30,10 +30,9 @@ type Extra struct {
 	Number int64
 }
 
-// State is how much of a user's memories there is, or how much of them an index has.
+// State says how many of a user's memories there are, or how many of them an index has.
 type State struct {
-	// N is the number of memories so far, deleted ones included; those below Folded are in
-	// the postings.
+	// N is the number of memories so far, deleted ones included; the memories below Folded are in the postings.
 	N, Folded int64
 	// Extras is the number of snapshots and meta snapshots so far.
 	Extras int64
@@ -126,7 +125,7 @@ func (x *Indexes) find(user, n int64) *Index {
 	return ix
 }
 
-// evictLocked drops indexes until there is room for so many bytes, but none that is in use.
+// evictLocked drops indexes that are not in use until a new one of room bytes fits.
 func (x *Indexes) evictLocked(room int64) {
 	for id, ix := range x.byUser {
 		if !ix.mu.TryRLock() {
@@ -189,7 +188,7 @@ func (x *Index) catchUp(ctx context.Context, seen State, from Reader) error {
 		return nil
 	}
 	if err := x.readChanges(ctx, seen, from); err != nil {
-		x.Index, x.State = nil, State{} // half of it may be there
+		x.Index, x.State = nil, State{} // it may be incomplete
 		return err
 	}
 	x.State = seen
@@ -316,7 +315,7 @@ func (x *Index) readExtras(ctx context.Context, first int64, from Reader) error 
 	slices.SortFunc(found, func(a, b Extra) int { return cmp.Compare(a.Number, b.Number) })
 	for _, e := range found {
 		for int64(len(x.Index.Extras)) < e.Number {
-			x.AddExtra(rank.Extra{}) // one that was deleted
+			x.AddExtra(rank.Extra{}) // a deleted one
 		}
 		x.AddExtra(e.Extra)
 	}
@@ -331,8 +330,8 @@ type Documents struct {
 	words    int
 }
 
-// NewDocuments returns room for n memories; those that are not added are deleted ones,
-// which keep their numbers.
+// NewDocuments returns room for n memories; the ones that are not added are deleted memories, which keep their
+// numbers.
 func NewDocuments(n int64) *Documents {
 	d := &Documents{docs: make([]Document, n), speakers: make([]string, n)}
 	for i := range d.docs {

@@ -18,8 +18,8 @@ import (
 
 // When the tail is folded: see the package comment.
 const (
-	// FoldAt memories are folded in the change that brings them; once so many are in the
-	// tail, it is folded in the background.
+	// FoldAt is the number of new memories from which the change itself folds them; once the tail has so many, it
+	// is folded in the background.
 	FoldAt = 256
 	// MaxTail is the maximum number of memories in the tail.
 	MaxTail = 4 * FoldAt
@@ -47,7 +47,8 @@ func (g *Growth) Add(text string) {
 	g.isLong = g.isLong || len(text) > LongText
 }
 
-// MustFold reports whether the change itself folds the tail, which then has so many memories.
+// MustFold reports whether the change itself folds the tail; tail is the number of memories in it after the
+// change.
 func (g Growth) MustFold(tail int64) bool {
 	return g.memories >= FoldAt || tail >= MaxTail || g.bytes >= MaxText
 }
@@ -102,8 +103,8 @@ func (l Lists) AddExtra(number int64, text string) {
 	}
 }
 
-// Pack returns the chunks of postings of documents, the first of which has a number, and by their
-// numbers the chunks of their entries.
+// Pack returns the chunks of postings of documents, and the chunks of their entries by number; first is the number
+// of the first document.
 func Pack(first int64, docs []Document) (lists Lists, entries map[int64][]byte) {
 	lists, entries = Lists{}, map[int64][]byte{}
 	for i := range docs {

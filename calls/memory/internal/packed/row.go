@@ -11,8 +11,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Row is a memory that is to be saved, with everything that can be computed before the
-// transaction. [Row.Prepare] fills it in.
+// Row is a memory to be saved, with everything that can be computed before the transaction. [Row.Prepare] fills it
+// in.
 type Row struct {
 	memory.BaseMemory
 	// Given and Dated report whether it came with its id and its time.

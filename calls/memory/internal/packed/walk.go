@@ -13,8 +13,8 @@ type Source struct {
 	Load func(id string) (*memory.BaseMemory, error)
 	// Names returns the names of users, sorted.
 	Names func(users memory.Users) ([]string, error)
-	// Pages yields the selected memories of a user in the order of their time, some at a time:
-	// a reader who is slow holds no transaction.
+	// Pages yields the selected memories of a user in the order of their time, some at a time: a slow reader holds
+	// no transaction.
 	Pages func(name string) iter.Seq2[[]memory.BaseMemory, error]
 }
 

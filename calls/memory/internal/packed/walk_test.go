@@ -53,7 +53,7 @@ func TestListMemoriesEnds(t *testing.T) {
 	}
 }
 
-// Pages follow each other by the key of the last item, up to one that is not full.
+// Pages follow each other by the key of the last item, until one is not full.
 func TestListPages(t *testing.T) {
 	for _, total := range []int{0, 1, packed.PageSize - 1, packed.PageSize, 2*packed.PageSize + 3} {
 		var got []int
@@ -78,7 +78,7 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// One change takes users until it has enough of them, or of their memories.
+// One change deletes memories of users until it has enough users, or enough memories.
 func TestSelectTogether(t *testing.T) {
 	names := make([]string, 3*packed.UsersTogether)
 	for of, want := range map[int]int{0: packed.UsersTogether, 1: packed.UsersTogether, packed.GoneTogether: 1, packed.GoneTogether - 1: 2} {
