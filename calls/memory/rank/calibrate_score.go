@@ -2,9 +2,8 @@ package rank
 
 import "math"
 
-// calibration makes the scores of one query comparable with those of others. It
-// estimates how likely a memory answers the query, from a few numbers that hardly
-// depend on the number of memories.
+// calibration makes the scores of different queries comparable. It estimates how likely a memory answers the
+// query, from a few numbers that hardly depend on the number of memories.
 type calibration struct {
 	// best is the highest score.
 	best float64
@@ -27,13 +26,13 @@ const (
 	coverOfWords, coverOfCharacters       = 0.6, 0.45
 	strengthOfWords, strengthOfCharacters = 0.33, 0.25
 
-	// fewEntries is the number of memories that smaller collections are treated as: in a
-	// handful, frequencies mean nothing.
+	// fewEntries is the number of memories that smaller collections count as: in a handful, frequencies mean
+	// nothing.
 	fewEntries = 100
 	// halfEntries is the number of memories at which the absence of a query word counts by
 	// half.
 	halfEntries = 50
-	// handful is the number of memories at which it counts by half that most of them have a term.
+	// handful is the number of memories at which a term that most of them have counts by half.
 	handful = 20
 	// shareOfGeneral is how much of a general word is asked for.
 	shareOfGeneral = 0.4

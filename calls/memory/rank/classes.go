@@ -38,7 +38,8 @@ var memberWords = sync.OnceValue(func() map[string]string {
 	return words
 })
 
-// termsOfWords returns the terms under which words are indexed: stems, and Chinese words of two characters as they are.
+// termsOfWords returns the terms under which words are indexed: stems, and Chinese words of two characters
+// unchanged.
 func termsOfWords(words string) (terms []string) {
 	for w := range strings.FieldsSeq(words) {
 		if term := Stem(w); term != "" {

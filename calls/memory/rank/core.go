@@ -16,7 +16,7 @@ var (
 	asksInChinese = value.CompileLater(`什[么麼]|[谁誰]|哪|[几幾][号號月点點岁歲天次]|多少|怎|如何|[吗嗎呢]$|来着$|來著$|是不是|有[没沒]有|[为爲為]何|啥`)
 	// talks matches the beginning of a part of a sentence that only gives the reason for a question.
 	talks = value.CompileLater(`(?i)^(?:(?:and|but|so|ok|okay|hey|hi|well|btw|because|cause|since|as)\b[ ,]*)*(?:i|we|you|he|she|they|it|my|our|his|her|tomorrow|tonight|today|this (?:week|weekend|evening|afternoon)|next week|thanks|thank you|sorry|please|lol|haha|hey|hi|hello)(?:['’](?:s|re|d|m|ll|ve))?\b`)
-	// leads is how a part of a sentence begins that says of which time, place or thing the question is.
+	// leads matches the beginning of a part of a sentence that names the time, place or thing of the question.
 	leads = value.CompileLater(`(?i)^(?:after|before|during|in|on|at|by|for|from|of|with|without|when|whenever|while|if|since|until|as|according|besides|regarding|concerning|about|between|among|under|apart|instead|given|\p{Han})`)
 	// talksInChinese is talks in Chinese.
 	talksInChinese = value.CompileLater(`^(?:因[为為]|正好|[刚剛]|[对對]了|[话話][说說]|[顺順]便|[谢謝]|不好意思|哎|唉|嗨|那[个個]|我|你|他|她|咱|明[天晚早]|今[天晚早]|后天|後天|[周週]末|下[周週]|待[会會]|等[会會])`)

@@ -30,5 +30,5 @@ func TestSplitQuestion(t *testing.T) {
 	}
 }
 
-// trimSpaces writes one blank for several, and none at the ends.
+// trimSpaces replaces several blanks with one, and removes blanks at the ends.
 func trimSpaces(s string) string { return strings.Join(strings.Fields(s), " ") }

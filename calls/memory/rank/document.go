@@ -1,7 +1,6 @@
-// Package rank finds the memories that matter for a query, by words alone: BM25 of
-// a memory, of its neighbours in the dialogue and of its session, with boosts for
-// who said it and when. It needs no model and no store: a store gives it an
-// [Index] of one user's memories and the postings of terms.
+// Package rank finds the memories that matter for a query, by words alone: BM25 of a memory, of its neighbours in
+// the dialogue and of its session, with boosts for its speaker and its time. It needs no model and no store: a
+// store gives it an [Index] of one user's memories and the postings of terms.
 //
 // A memory scores its own BM25, 0.3 of the BM25 of the memory before it (0.8 if that is a question: this may be
 // the answer), 1.25 of the window of two memories to either side, 0.75 of the window of six, 0.2 of the session,
@@ -53,10 +52,9 @@ type Document struct {
 	Speaker string
 }
 
-// Analyze returns the terms and marks of a text. speaker is who said it; if it is "", a
-// name at the beginning of the text counts as the speaker. That name stays among the
-// terms, as it may be a label ("Address: 12 Mill Street"); the name of a given speaker
-// is not a term.
+// Analyze returns the terms and marks of a text. If speaker is "", a name at the beginning of the text counts as
+// the speaker. That name stays among the terms, because it may be a label ("Address: 12 Mill Street"); the name of
+// a given speaker is not a term.
 func Analyze(content, speaker string) Document {
 	text := norm.NFKC.String(content)
 	name, rest := speakerPrefix(text)
@@ -104,8 +102,8 @@ func speakerPrefix(text string) (name, rest string) {
 	return name, strings.TrimSpace(rest)
 }
 
-// SpeakerOf returns the name in a text that has nothing else: "Ann", "speaker: Ann". It
-// returns "" for other texts.
+// SpeakerOf returns the name in a text that is only a name, for example "Ann" or "speaker: Ann". It returns "" for
+// other texts.
 func SpeakerOf(text string) string {
 	text = strings.TrimSpace(norm.NFKC.String(text))
 	for _, label := range []string{"speaker:", "说话人:"} {

@@ -52,7 +52,7 @@ type Extra struct {
 	Len int32
 	// Refs are the numbers of the memories.
 	Refs []uint32
-	// Weight is how much its words count compared with those of a memory, 0 to 1.
+	// Weight is the weight of its words, 0 to 1; a memory's weigh 1.
 	Weight float64
 }
 
@@ -155,7 +155,7 @@ func sessionsOf(entries []Entry) []session {
 	return sessions
 }
 
-// isAlone reports whether no other memory is in the session of an entry, or it has none.
+// isAlone reports whether an entry has no session, or is the only one in its session.
 func (ix *Index) isAlone(e *Entry) bool {
 	return e.Session < 0 || len(ix.sessions[e.Session].members) == 1
 }

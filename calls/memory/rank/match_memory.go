@@ -19,8 +19,8 @@ const maxMatchedText = 16 << 10
 
 // Match says which parts of a query a memory has.
 type Match struct {
-	// Words are the words of the query that it has, as the query has them, the longest first.
-	// There may be none to show, because the terms of scripts without spaces are not words.
+	// Words are the words of the query that the memory has, as the query spells them, the longest first. There may
+	// be none to show, because the terms of scripts without spaces are not words.
 	Words []string
 	// Any reports whether it has any term of the query, Telling whether its terms suffice to find a memory: 去
 	// alone does not, nor a number, nor a part of a date unless the memory speaks of that time. The whole
@@ -163,7 +163,7 @@ const (
 	// verbCharacters are often words by themselves, and often the beginnings or ends of
 	// others.
 	verbCharacters = "叫去来來做说說要有会會能到用买買吃看想上下里裡中后後前时時"
-	// counters stand after numerals, and are no part of the word behind them.
+	// counters follow numerals, and are not a part of the word behind them.
 	counters = "个個位条條只隻张張本件次年月日天号號瓶颗顆户戶家间間台臺辆輛座棵杯块塊元岁歲种種项項名口双雙套篇首层層门門站斤米分集场場句"
 )
 
@@ -355,7 +355,7 @@ func isCommonCharacter(s string) bool {
 // numerals are the Chinese characters for numbers.
 const numerals = "零〇一二三四五六七八九十百千万两几"
 
-// tellsLittle reports whether a character as the only word would tell nothing.
+// tellsLittle reports whether a character as the only word would say little.
 func tellsLittle(s string) bool {
 	return isCommonCharacter(s) || strings.Contains(counters+functionCharacters+"上下里裡中大小多少好", s)
 }

@@ -39,8 +39,7 @@ func TestCommonPhrases(t *testing.T) {
 	}
 }
 
-// One character that says little finds nothing, a word of such characters does, and so does the
-// whole question.
+// One character that says little finds nothing; a word of such characters does, and so does the whole question.
 func TestTelling(t *testing.T) {
 	for _, test := range []struct {
 		query, memory string

@@ -30,8 +30,7 @@ var tolerances = map[date.Precision]tolerance{
 	date.Open: {full: 0.25},
 }
 
-// matchPeriod returns how well the time of a memory fits a period, 0 to 1, and whether it is
-// within it.
+// matchPeriod returns how well the time of a memory fits a period, 0 to 1, and whether the period contains it.
 func matchPeriod(p date.Period, t time.Time) (fit float64, within bool) {
 	tol := tolerances[p.Precision]
 	switch {

@@ -22,13 +22,13 @@ type Query struct {
 	Earlier []string
 	// Now is the time of the question, for recency and words like yesterday.
 	Now time.Time
-	// Session is the session in which it is asked, or [None].
+	// Session is the session of the question, or [None].
 	Session int32
 	// Keep reports whether a memory may be found; nil admits all.
 	Keep func(seq uint32, e Entry) bool
-	// SpokenOf returns, by the ids of extra texts that have words of the query, the numbers of the
-	// memories of which those words speak; nil: a text speaks of all its memories. A text that is
-	// not in the answer speaks of none in particular.
+	// SpokenOf returns the numbers of the memories that the matching words of extra texts are about, by the ids of
+	// the texts. nil: a text is about all its memories. A text that is missing in the answer is about none in
+	// particular.
 	SpokenOf func(ctx context.Context, a *Analysis, extras []Extra) (map[string][]uint32, error)
 	// Limit is the maximum number of hits.
 	Limit int
@@ -44,17 +44,16 @@ type Term struct {
 	// optional terms count only if they are found: identifiers, which have parts, dates,
 	// which are compared as such, and general words.
 	optional bool
-	// isDate reports whether it is from a time that the query names.
+	// isDate reports whether the term is from a time that the query names.
 	isDate bool
-	// isHoliday reports whether it is from the name of a holiday, of which memories of other
-	// days may speak.
+	// isHoliday reports whether the term is from the name of a holiday, which memories of other days may mention.
 	isHoliday bool
-	// spaceless reports whether it is a character or a bigram.
+	// spaceless reports whether the term is a character or a bigram.
 	spaceless bool
-	// earlier reports whether it is from an earlier turn. The question is about a part of that turn,
-	// so that in a handful of memories the absence of the others means little.
+	// earlier reports whether the term is from an earlier turn. The question is about a part of that turn, so in a
+	// handful of memories the absence of its other terms means little.
 	earlier bool
-	// weak reports whether it is too common to find a memory by it alone: 去, a number.
+	// weak reports whether the term is too common to find a memory alone, for example 去 or a number.
 	weak bool
 	// members are the terms of a class that the query names: pizza and soup for food. Such a term has no text.
 	members []string
@@ -103,7 +102,7 @@ const (
 	earlierWeight = 0.3
 	ownedWeight   = 1.3
 	maxTerms      = 256
-	maxText       = 16 << 10 // bytes that are read of each: more than so many terms need
+	maxText       = 16 << 10 // bytes that are read of each text: more than maxTerms terms need
 )
 
 // normalizeQuery returns the normalized text of a question or a turn, cut to maxText.
@@ -153,7 +152,7 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 	}
 	a.addTalk(undated, seen)
 	if len(a.Terms) == 0 && named != "" && len(a.periods) == 0 {
-		a.addTerms(named, 1, false, seen) // better than nothing: others may speak of them
+		a.addTerms(named, 1, false, seen) // better than nothing: memories of other speakers may mention them
 	}
 	if content := contentWords(a.Terms); content < fewWords {
 		weight := earlierWeight
@@ -177,8 +176,8 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 	return a
 }
 
-// addPastPeriods adds the times that the talk around a question names, if the question names none: a time to come, for example
-// of "she comes tomorrow", says nothing of memories. It returns the talk without times.
+// addPastPeriods adds the times that the talk around a question names, if the question names none. A future time,
+// for example in "she comes tomorrow", says nothing about memories. It returns the talk without times.
 func (a *Analysis) addPastPeriods(talk string, now time.Time) (rest string) {
 	periods, rest := date.FindPeriods(talk, now)
 	if len(a.periods) == 0 {
@@ -261,7 +260,7 @@ func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map
 	})
 }
 
-// isOwned reports whether the next word after a text is a thing that somebody asks about as their own, as in "do I take my
+// isOwned reports whether the next word after a text is something of the asker's own, as in "do I take my
 // antibiotics before coffee": the question is about that.
 func isOwned(before string) bool {
 	before = strings.ToLower(before)
@@ -361,8 +360,8 @@ func (a *Analysis) extractSpeakers(text *string, ix *Index) (names, doubtful str
 	return names, doubtful
 }
 
-// matchSpeakers notes the speakers with that name, or a longer one as Melanie for Mel.
-// once reports whether each of them has a single memory.
+// matchSpeakers notes the speakers with that name, or a longer one, for example Melanie for Mel. once reports
+// whether each of them has a single memory.
 func (a *Analysis) matchSpeakers(w string, ix *Index) (found, once bool) {
 	if first, _ := utf8.DecodeRuneInString(w); stopWords(strings.ToLower(w)) && !unicode.IsUpper(first) {
 		return false, false
@@ -397,8 +396,8 @@ func (a *Analysis) addSpeaker(number int32) {
 	}
 }
 
-// dateMatch returns how well a time matches the periods that the query names, 0 to 1, and
-// whether it is within one of them.
+// dateMatch returns how well a time matches the periods that the query names, 0 to 1, and whether one of them
+// contains it.
 func (a *Analysis) dateMatch(ms int64, in *time.Location) (best float64, within bool) {
 	if len(a.periods) == 0 {
 		return 0, false

@@ -226,7 +226,7 @@ func (b *scoreboard) extraScore(l *termPostings, p Posting, x *Extra) float64 {
 	return l.idf * memoryBM25.termWeight(p.frequency(), float64(x.Len), max(average, 1))
 }
 
-// chooseExtras asks of which memories the extra texts speak that have most of the query.
+// chooseExtras chooses the extra texts with most of the query, and looks up which memories they are about.
 func (b *scoreboard) chooseExtras(ctx context.Context, q *Query, r *Result, lists []termPostings) error {
 	if q.SpokenOf == nil {
 		return nil
@@ -296,8 +296,7 @@ func (b *scoreboard) addExtras(l termPostings) {
 	}
 }
 
-// markAll marks all memories as scored if the query names speakers or times and nothing
-// else.
+// markAll marks all memories as scored if the query names only speakers or times.
 func (b *scoreboard) markAll(a *Analysis) {
 	if len(a.Speakers) == 0 && len(a.periods) == 0 {
 		return
@@ -406,7 +405,7 @@ func (o *onlyBoosts) scoreOf(a *Analysis, h *Hit, boost float64, within bool) fl
 	return boost
 }
 
-// lengthPrior returns how much more a memory of so many terms counts: one of a few words often only agrees or asks, for
+// lengthPrior returns the boost for the length of a memory: one of a few words often only agrees or asks, for
 // example "Sounds great!".
 func lengthPrior(terms int32) float64 {
 	return 1 + boostLength*min(1, math.Log1p(float64(terms))/math.Log(lengthOfStatement))

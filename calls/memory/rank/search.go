@@ -79,8 +79,8 @@ const (
 	boostTime     = 0.5
 	boostDate     = 1.0
 	malusQuestion = 0.3
-	// malusOutside is for queries of a time and nothing else: beside a memory of that time,
-	// one of the days around it stays below the default cut.
+	// malusOutside is for queries that name only a time: beside a memory of that time, a memory of the days around
+	// it stays below the default cut.
 	malusOutside = 0.75
 	boostSession = 0.05
 	// boostWeak orders memories that are found by a time alone.
@@ -95,8 +95,8 @@ const (
 	recentDays = 30
 )
 
-// manyEntries is the number of memories from which on a term that is in more than a
-// quarter of them is skipped if there are rarer ones.
+// manyEntries is the number of memories from which a term that is in more than a quarter of them is skipped if
+// rarer terms exist.
 const manyEntries = 50_000
 
 // Search finds the memories that match a query.
@@ -152,8 +152,8 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 	return r, nil
 }
 
-// namesOnly reports whether a query has nothing but the names of speakers and times, and beside
-// times at most words that say little, as 上周去了哪里.
+// namesOnly reports whether a query has only names of speakers and times, and beside times at most words that say
+// little, as in 上周去了哪里.
 func namesOnly(lists []termPostings, namesTime bool) bool {
 	return !slices.ContainsFunc(lists, func(l termPostings) bool {
 		isLittle := namesTime && l.weak
@@ -200,9 +200,9 @@ func (l *termPostings) isFound() bool { return len(l.postings)+len(l.extra) > 0 
 // enoughNames is how many names find a memory beside words of another language.
 const enoughNames = 2
 
-// namesAmongForeign reports whether the words of a query with spaces are all found, at least two
-// of them, and nothing of those without: the question is in another language than the memories, and
-// names things in them, for example 禁用 webfetch 抓取工具 config.toml.
+// namesAmongForeign reports whether all words of a query with spaces are found, at least two, and none of its
+// words without: the question is in another language than the memories, and names things in them, for example 禁用
+// webfetch 抓取工具 config.toml.
 func namesAmongForeign(lists []termPostings) bool {
 	names, hasForeign := 0, false
 	for i := range lists {
@@ -295,7 +295,8 @@ func textsOf(terms []Term) []string {
 	return texts
 }
 
-// mergePostings makes one list of those from start on: a memory with several members of a class has it as often as them all.
+// mergePostings makes one list of the postings from start on. A memory with several members of a class gets the
+// sum of their frequencies.
 func mergePostings(all []Posting, start int) []Posting {
 	list := all[start:]
 	slices.Sort(list)
@@ -350,9 +351,10 @@ func (t *topHits) keepBest() []Hit {
 	return t.hits
 }
 
-// smoothFrequency returns the number of memories with a term as it counts among n: in a handful a word is soon in a quarter of
-// them, so that the two memories that are about the subject would be worth less than one that has another word by chance. Up
-// to half of them it is the frequency itself; the more memories there are, the less a term that all have is worth.
+// smoothFrequency returns the number of memories among n that a term counts as being in. In a handful of memories
+// a word is soon in a quarter of them, so that the two memories about the subject would be worth less than one
+// that has another word by chance. Up to half of the memories the number is the frequency itself; the more
+// memories there are, the less a term in all of them is worth.
 func smoothFrequency(n, df float64) float64 {
 	if n >= fewEntries || n == 0 {
 		return df

@@ -238,7 +238,7 @@ func TestSearchIsTheFormula(t *testing.T) {
 	})
 }
 
-// TestAppend: an index that grew is one that was made at once.
+// TestAppend: an index that grew equals one that was made at once.
 func TestAppend(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		entries := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Entry {
@@ -293,8 +293,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A memory that has all words of the question is before talks that have one of them, whether it is
-// alone in its session or in none.
+// A memory that has all words of the question comes before talks that have one of them, whether it is alone in its
+// session or in none.
 func TestAloneBesideTalks(t *testing.T) {
 	for _, session := range []int32{2, None} {
 		s := newShelf()

@@ -38,8 +38,8 @@ func Stem(s string) string {
 	return cachedStem(s)
 }
 
-// removeAccents removes the accents of letters, so that cafe finds café, and writes ß as ss, as
-// who has no ß on the keyboard does.
+// removeAccents removes the accents of letters, so that cafe finds café, and writes ß as ss, as on keyboards
+// without ß.
 func removeAccents(s string) string {
 	var b strings.Builder
 	for _, r := range norm.NFD.String(s) {

@@ -47,8 +47,8 @@ func tokenize(text string, yield func(token)) {
 	}
 }
 
-// isPicture reports whether a character is a picture that says something by itself, an emoji. The
-// colors of skins and the joiners between pictures are none: 👍🏽 is found as 👍.
+// isPicture reports whether a character is a picture that says something by itself, an emoji. Skin colors and the
+// joiners between pictures do not count: 👍🏽 is found as 👍.
 func isPicture(r rune) bool {
 	return r >= 0x2300 && unicode.Is(unicode.So, r)
 }
@@ -166,7 +166,7 @@ func emitCompound(text string, start, end int, yield func(token)) {
 	}
 }
 
-// isPlainWord reports whether a compound has nothing to split, as most do.
+// isPlainWord reports whether a compound has no parts to split, as most have not.
 func isPlainWord(s string) bool {
 	if s != "" && 'A' <= s[0] && s[0] <= 'Z' {
 		s = s[1:]

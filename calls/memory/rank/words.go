@@ -18,8 +18,7 @@ theirs them themselves then there these they this those through to too under unt
 what when where which while who whom whose why will with won would wouldn you your yours yourself yourselves ain
 ca wo im ive id dont much many lot lots really might ever still yet else`)
 
-// generalWords are stems that say little. Their absence from all memories means
-// nothing.
+// generalWords are stems that say little. If no memory has them, that means nothing.
 //
 //nolint:misspell // stems, such as noth of nothing
 var generalWords = value.WordSet(`happen say talk tell discuss mention speak remember know want need like love think feel give get go make

@@ -53,8 +53,8 @@ type batch struct {
 	rows  []packed.Row
 	saved []memory.Saved
 	users map[string]*user
-	// byID and byHash are the stored memories that the rows may be versions or duplicates
-	// of, with those that the batch itself has saved so far.
+	// byID and byHash are the stored memories that the rows may be versions or duplicates of, and the ones that
+	// the batch itself has saved so far.
 	byID   map[uuid.UUID]*storedMemory
 	byHash map[int64][]*storedMemory
 
@@ -305,7 +305,7 @@ func (u *user) saveGrown(c conn) error {
 	return u.save(c)
 }
 
-// foldLater returns the users whose words are to be packed in the background, as they were before
+// foldLater returns the users whose words are to be packed in the background. It decides by the numbers before
 // saveGrown.
 func (b *batch) foldLater() (names []string) {
 	for _, name := range b.userNames() {

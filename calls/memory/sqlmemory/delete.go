@@ -9,8 +9,8 @@ import (
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 )
 
-// Delete deletes memories and the parts of snapshots that speak of them: of one user all or none,
-// of several users some at a time.
+// Delete deletes memories and the parts of snapshots that mention them: one user's all or none, several users'
+// some at a time.
 func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.Deleted, err error) {
 	names, err := s.userNames(ctx, which.Users)
 	if err != nil {

@@ -61,7 +61,7 @@ func (x *deletion) deleteSession(name string) error {
 
 // deleteMemories deletes memories with their old versions, words and references.
 func (x *deletion) deleteMemories(rids []int64) error {
-	// Those that another process was faster with are not found.
+	// Memories that another process has deleted meanwhile are not found.
 	found, err := loadMemories(x.conn, rids)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (x *deletion) deleteMemories(rids []int64) error {
 // deleteRows deletes the rows of memories in all tables.
 func (x *deletion) deleteRows(rids []int64) error {
 	statements := []database.Statement{
-		// Those without a snapshot no longer wait for one.
+		// Memories without a snapshot no longer wait for one.
 		{Query: `UPDATE memory_session AS s SET fresh = greatest(0, s.fresh - w.n), waits = s.fresh > w.n
 			FROM (SELECT session, CAST(count(*) AS integer) AS n FROM memory m WHERE rid = ANY($1)
 				AND NOT EXISTS (SELECT 1 FROM memory_snapshot_ref r WHERE r.rid = m.rid) GROUP BY session) AS w

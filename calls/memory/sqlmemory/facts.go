@@ -13,7 +13,7 @@ import (
 
 // FactOptions select the memories that state facts. The zero value selects the users' utterances.
 type FactOptions struct {
-	// Off reads none: searches are as they were before there were facts.
+	// Off reads no facts: searches work without them.
 	Off bool
 	// Admit are the chat roles whose memories state facts; nil is user.
 	Admit []string
@@ -94,7 +94,7 @@ func timeOf(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 var _ facts.Source = (*view)(nil)
 
-// Facts is part of [facts.Source], as is the method below.
+// Facts is part of [facts.Source], like the method below.
 func (v *view) Facts(_ context.Context, subjects, attributes []string) (list []facts.Fact, err error) {
 	if v.ended {
 		return nil, errEnded

@@ -27,8 +27,8 @@ func (ix indexer) removePostings(gone packed.Removed) error {
 	return ix.conn.d.removePostings(ix.conn, ix.user.id, gone)
 }
 
-// replaceDocument replaces the words of a memory. One that has not been folded has none
-// in the index.
+// replaceDocument replaces the words of a memory. The words of a memory that has not been folded are not in the
+// index.
 func (ix indexer) replaceDocument(seq int64, before, after *memory.BaseMemory, session int32) error {
 	u := ix.user
 	if seq >= u.folded {
@@ -111,8 +111,8 @@ func foldUser(c conn, name string) error {
 	return u.save(c)
 }
 
-// readDocuments reads the n memories from a rid on, or the first of them if together they
-// have too many words; see [packed.Reader].
+// readDocuments reads the n memories from a rid on, or the first of them if together they have too many words; see
+// [packed.Reader].
 func readDocuments(c conn, first, n int64, speaker func(name string) (int32, error)) ([]packed.Document, error) {
 	docs := packed.NewDocuments(n)
 	err := c.QueryRows("SELECT rid, session, time, content, other FROM memory WHERE rid >= $1 AND rid < $2 ORDER BY rid", []any{first, first + n}, func(scan func(...any) error) error {

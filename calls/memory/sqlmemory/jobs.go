@@ -55,8 +55,7 @@ func claimSession(c conn, claim *memory.Claim) (*memory.Job, error) {
 		t := packed.Token{Until: claim.Now.Add(claim.Lease).UnixMilli()}
 		job := &memory.Job{}
 		var after int64
-		// In the order of the index of those that wait: to look for the oldest would read
-		// them all each time.
+		// In the order of the index of waiting sessions: to look for the oldest would read them all each time.
 		found, err := c.QueryRow("SELECT owner, number, name, after, attempts FROM memory_session WHERE waits AND "+condition+
 			" ORDER BY owner, number LIMIT 1 FOR UPDATE SKIP LOCKED", args, &t.User, &t.Number, c.scanText(&job.Session), &after, &job.Attempts)
 		if !found {

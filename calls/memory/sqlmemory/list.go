@@ -102,7 +102,7 @@ func (s *Store) pagesOf(ctx context.Context, name string, which memory.Selection
 	}
 }
 
-// loadPage returns memories by their rids, but for those deleted meanwhile.
+// loadPage returns memories by their rids, without the ones deleted meanwhile.
 func (s *Store) loadPage(ctx context.Context, rids []int64) (page []memory.BaseMemory, err error) {
 	var found map[int64]*memory.BaseMemory
 	err = s.db.read(ctx, func(c conn) (err error) {

@@ -300,7 +300,7 @@ func (v *sharedView) Fetch(_ context.Context, terms []string) error {
 	})
 }
 
-// Postings is part of [rank.Source], as is the method below.
+// Postings is part of [rank.Source], like the method below.
 func (v *sharedView) Postings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
 	if err := v.Fetch(ctx, []string{term}); err != nil {
 		return to, err

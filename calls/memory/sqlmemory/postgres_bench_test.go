@@ -131,7 +131,7 @@ func saveFrom(b *testing.B, s memory.Store, clients int, oneUser bool) (times []
 	return times, time.Since(start)
 }
 
-// compareSearches imports n memories of so many users into both and asks both.
+// compareSearches imports n memories of a number of users into both and asks both.
 func compareSearches(b *testing.B, w *tabwriter.Writer, n, users int) {
 	b.Helper()
 	url, stores := openBoth(b)

@@ -40,7 +40,7 @@ func (d *sharedDialect) saveRows(ctx context.Context, rows []packed.Row, now tim
 // wasCommitted reports whether the memories that were new are there: the whole change is.
 func (b *batch) wasCommitted(ctx context.Context, c *pgdb.Conn) (bool, error) {
 	if len(b.inserts) == 0 {
-		return false, nil // to save versions again changes nothing
+		return false, nil // saving versions again changes nothing
 	}
 	return c.QueryRow(ctx, "SELECT 1 FROM memory WHERE id = $1", []any{b.inserts[0].row.UUID[:]}, new(int))
 }

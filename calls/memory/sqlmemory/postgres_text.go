@@ -17,7 +17,7 @@ const escape = "\uf8ff"
 // escapedText is the codec of Postgres.
 type escapedText struct{}
 
-// encode returns a text as it is stored.
+// encode returns the stored form of a text.
 func (escapedText) encode(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsAny(s, "\x00"+escape) {
 		return s

@@ -105,7 +105,7 @@ func TestOlderAnalysis(t *testing.T) {
 	// Another analysis might have left no words, or others.
 	edit(t, dir, "UPDATE user SET analysis = 0", "DELETE FROM posting WHERE term < 'o'", "UPDATE posting SET term = term || 'x'", "UPDATE speaker SET name = 'Nobody' WHERE number = 1")
 
-	// Who has it open neither misses memories nor mixes words.
+	// A program that has it open neither misses memories nor mixes words.
 	if _, err := s.Search(t.Context(), &memory.Query{Users: memory.User("ann"), Text: "tree"}); calls.KindOf(err) != calls.Invalid || calls.HintOf(err) == "" {
 		t.Errorf("searching: %v", err)
 	}
@@ -216,7 +216,7 @@ func TestNewerAnalysis(t *testing.T) {
 	}
 }
 
-// Who is interrupted while memories are indexed again begins again the next time.
+// A program that is interrupted while memories are indexed again begins again the next time.
 func TestInterruptedReindex(t *testing.T) {
 	slow.Test(t)
 	dir := t.TempDir()

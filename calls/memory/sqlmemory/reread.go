@@ -13,8 +13,8 @@ import (
 // rereadAtOnce is the number of memories whose facts are read in one change.
 const rereadAtOnce = 1000
 
-// rereader reads the facts of memories that older rules have read, or none, in the background. A process that ends meanwhile
-// leaves the rest to the next one. It is safe for concurrent use.
+// rereader reads in the background the facts of memories that older rules have read, or that have not been read.
+// If the process ends meanwhile, the next one reads the rest. It is safe for concurrent use.
 type rereader struct {
 	end  context.CancelFunc
 	over sync.WaitGroup

@@ -93,8 +93,7 @@ func (x *extra) save(c conn, u *user) (key int64, err error) {
 	return key, indexer{c, u}.addPostings(lists)
 }
 
-// remove removes the extra with that id and returns its key, 0 if there was none.
-// Another user's is refused.
+// remove removes the extra with that id and returns its key, 0 if the id is unknown. Another user's is refused.
 func (x *extra) remove(c conn, u *user) (key int64, err error) {
 	id, err := memory.UUIDOf(x.kind, x.id)
 	if err != nil {
@@ -132,7 +131,7 @@ func (x *extra) remove(c conn, u *user) (key int64, err error) {
 	return key, err
 }
 
-// uuidsOf returns the UUIDs of ids, each once. A text that is not an id stays in the body, as it is.
+// uuidsOf returns the UUIDs of ids, each once. A text that is not an id stays unchanged in the body.
 func uuidsOf(kind memory.Kind, ids []string) (list [][]byte) {
 	seen := map[uuid.UUID]bool{}
 	for _, id := range ids {

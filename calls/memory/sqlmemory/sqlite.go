@@ -104,8 +104,8 @@ func (s *Store) File() string {
 	return ""
 }
 
-// fileDialect is a SQLite file. Its tables have no prefix and name the user of a row user; texts
-// are stored as they are.
+// fileDialect is a SQLite file. Its tables have no prefix and name the user of a row user; texts are stored
+// unchanged.
 type fileDialect struct {
 	plainText
 	file database.File
@@ -123,7 +123,7 @@ type fileDialect struct {
 	retryWipe   *time.Timer     // for a log that could not be emptied, else nil
 }
 
-// plainText is the codec of texts that are stored as they are.
+// plainText is the codec of texts that are stored unchanged.
 type plainText struct{}
 
 func (plainText) encode(text string) string                   { return text }
@@ -231,7 +231,7 @@ func (d *fileDialect) readIndex(ctx context.Context, s *Store, name string, _ bo
 // fileView reads the postings of one term after the other.
 type fileView struct{ *view }
 
-// Postings is part of [rank.Source], as is the method below.
+// Postings is part of [rank.Source], like the method below.
 func (v fileView) Postings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
 	to, err := v.readLists(ctx, "SELECT chunk, data FROM posting WHERE user = ? AND term = ? AND chunk >= 0", term, to)
 	return v.known.TailPostings(term, to), err

@@ -35,7 +35,7 @@ const (
 	benchBatch  = 1000 // memories in a transaction
 	benchAsked  = 200  // queries
 	benchSingle = 10   // single saves in a round: in turns, so that all are disturbed alike
-	benchRounds = 300  // in which each user comes to have so many that they are folded
+	benchRounds = 300  // in which each user gets enough to be folded
 	benchLimit  = 50
 )
 
@@ -223,7 +223,7 @@ func saveBench(b *testing.B, s *sqlmemory.Store, list []memory.BaseMemory) {
 	}
 }
 
-// compare imports n memories of so many users into both and asks both.
+// compare imports n memories of a number of users into both and asks both.
 func compare(b *testing.B, w *tabwriter.Writer, n, users int) {
 	b.Helper()
 	scoped := users > 1

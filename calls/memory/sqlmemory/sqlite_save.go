@@ -115,9 +115,8 @@ func (d *fileDialect) store(b *batch) error {
 	return nil
 }
 
-// userCache keeps the users whose memories the writer has saved, so
-// that the next save need not read it. It is true as long as nothing but saves changes
-// the file. Only the goroutine that writes uses it.
+// userCache keeps the users whose memories the writer has saved, so that the next save need not read them. It is
+// true as long as only saves change the file. Only the goroutine that writes uses it.
 type userCache struct {
 	version int64 // of the file; other processes change it when they write
 	byName  map[string]*user

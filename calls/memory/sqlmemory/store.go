@@ -97,8 +97,8 @@ type dialect interface {
 	// lockUsers returns users by their names, which no other process changes until the change
 	// ends; with create, missing ones are created.
 	lockUsers(c conn, create bool, names []string) (map[string]*user, error)
-	// lockOwners returns statements that lock the users of memories with these UUIDs, lockModels
-	// those that keep others from saving. Both are for changes.
+	// lockOwners returns statements that lock the users of memories with these UUIDs, lockModels statements that
+	// keep others from saving. Both are for changes.
 	lockOwners(ids [][]byte) []database.Statement
 	lockModels() []database.Statement
 

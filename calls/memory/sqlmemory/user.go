@@ -64,8 +64,8 @@ func lockUsers(c conn, create bool, names ...string) (map[string]*user, error) {
 	return users, checkUsers(users, create, names)
 }
 
-// checkUsers refuses users whose words another version has made, and reports one that was deleted
-// while it was waited for.
+// checkUsers refuses users whose words another version has made, and reports a user that was deleted while the
+// change waited for the lock.
 func checkUsers(users map[string]*user, create bool, names []string) error {
 	for _, name := range names {
 		u := users[name]

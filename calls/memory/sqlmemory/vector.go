@@ -137,8 +137,8 @@ func (s *Store) PostponeEmbeddings(ctx context.Context, list []memory.Embedding,
 	})
 }
 
-// lockWaiting locks the users of memories, so that no one changes their texts, and returns
-// those that exist and still wait, by their ids.
+// lockWaiting locks the users of memories, so that their texts do not change, and returns the ones that exist and
+// still wait, by their ids.
 func lockWaiting(c conn, list []memory.Embedding) (map[string]*storedMemory, error) {
 	ids := make([]string, len(list))
 	for i := range list {
