@@ -67,7 +67,7 @@ func mirrorChild(t *testing.T, name, dir string) *exec.Cmd {
 	return cmd
 }
 
-// Two processes keep one mirror: neither loses what the other writes.
+// Two processes keep one mirror: neither loses the other's files.
 func TestMirrorProcesses(t *testing.T) {
 	dir := t.TempDir()
 	results := make(chan error)

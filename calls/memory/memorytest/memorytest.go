@@ -1,5 +1,5 @@
-// Package memorytest is the conformance suite of memory stores, and talks to try
-// retrieval on.
+// Package memorytest is the conformance suite of memory stores ([Run]), with talks on which it measures retrieval:
+// for example, of 82 questions in Chinese at least 63 must find their answer first.
 package memorytest
 
 import (

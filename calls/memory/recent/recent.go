@@ -1,4 +1,4 @@
-// Package recent is the call memory-recent: the newest turns of the flow's session.
+// Package recent is the call memory-recent: the newest turns of the flow's session, for example for a prompt.
 package recent
 
 import (
