@@ -70,7 +70,7 @@ func (f *Function) Title(plugin string) string {
 // Doc returns the sentence about the function, in the languages that it has.
 func (f *Function) Doc() calls.Text { return calls.Text{En: f.DocEn, Zh: f.DocZh} }
 
-// Function returns the function of that name; nil if there is none.
+// Function returns the function of that name; nil if the plugin has none.
 func (e *Entry) Function(name string) *Function {
 	i := slices.IndexFunc(e.Functions, func(f Function) bool { return f.Name == name })
 	if i < 0 {

@@ -176,7 +176,7 @@ func (l *Lock) Put(e Entry) {
 	l.Plugins = slices.Insert(l.Plugins, i, e)
 }
 
-// Remove takes a plugin out.
+// Remove removes a plugin.
 func (l *Lock) Remove(name string) {
 	l.Plugins = slices.DeleteFunc(l.Plugins, func(e Entry) bool { return e.Name == name })
 }

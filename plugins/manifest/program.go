@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// Locate returns the absolute path of a plugin's program. The error says why there is none, with a remedy.
+// Locate returns the absolute path of a plugin's program. If it cannot be found, the error says why, with a remedy.
 func Locate(dir string, m *Manifest) (path string, err error) {
 	path = m.Command
 	if isPath(path) {

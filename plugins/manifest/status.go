@@ -40,7 +40,7 @@ type Status struct {
 	// Dir is the plugin's folder; "" if it is missing.
 	Dir   string
 	State State
-	// Entry is the trusted entry; nil if there is none.
+	// Entry is the trusted entry; nil if the plugin is not trusted.
 	Entry *Entry
 }
 
@@ -119,7 +119,7 @@ type Review struct {
 	CoversCommand bool
 	// Links are the links that lead out of the folder.
 	Links []Link
-	// Trusted is the entry trusted now; nil if there is none.
+	// Trusted is the entry trusted now; nil if the plugin is not trusted.
 	Trusted *Entry
 }
 

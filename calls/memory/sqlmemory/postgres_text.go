@@ -11,7 +11,8 @@ import (
 )
 
 // Texts of Postgres cannot hold a zero byte or invalid UTF-8. Such bytes of a text are stored as escape and two
-// hexadecimal digits, and so is escape itself. It is a character for private use, which hardly any text has.
+// hexadecimal digits, for example a zero byte as "\uf8ff00", and so is each byte of escape itself. It is a character
+// for private use, which hardly any text has.
 const escape = "\uf8ff"
 
 // escapedText is the codec of Postgres.
