@@ -162,8 +162,8 @@ type Report struct {
 // ModelFailure returns why a snapshot was postponed, if a model provider failed; nil otherwise.
 func (r *Report) ModelFailure() error { return r.modelFailure }
 
-// Run makes the missing vectors and the snapshots that are due, or with all every snapshot of a session or
-// category with new memories, until none is left or ctx ends. A failure of the model is not an error: the job is
+// Run makes the missing vectors and the snapshots that are due, or with all every snapshot of a session or category
+// that has anything new, until none is left or ctx ends. A failure of the model is not an error: the job is
 // postponed.
 func (p *SnapshotProcessor) Run(ctx context.Context, users Users, all bool) (Report, error) {
 	report := Report{Snapshots: []string{}, MetaSnapshots: []string{}}

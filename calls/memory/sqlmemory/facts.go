@@ -11,11 +11,12 @@ import (
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 )
 
-// FactOptions select the memories that state facts. The zero value selects the users' utterances.
+// FactOptions select the memories that state facts. The zero value selects memories with the role user or without
+// a role.
 type FactOptions struct {
 	// Off reads no facts: searches work without them.
 	Off bool
-	// Admit are the chat roles whose memories state facts; nil is user.
+	// Admit are the chat roles whose memories state facts; nil admits user.
 	Admit []string
 }
 
