@@ -9,7 +9,7 @@ import (
 // ApprovalRule tells when a person has to approve the use of a tool: true, or a map. A call that has rules among its parameters
 // lists their places in [Info.Approvals].
 type ApprovalRule struct {
-	// Asked is set if the rule is there, and is not approve: false, which asks nobody.
+	// Asked is set if there is a rule other than approve: false, for example approve: true.
 	Asked   bool     `json:"-"`
 	When    string   `json:"when,omitempty" doc:"One {{ expression }}; a person decides where it is true. It sees what the step sees, and params: the arguments laid over with." example:"'{{ params.amount > 100 }}'"`
 	Message string   `json:"message,omitempty" doc:"The question to the person, a template over the same names." example:"'Refund {{ params.amount }} €?'"`

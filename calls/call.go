@@ -220,7 +220,7 @@ type Definition struct {
 	// makes it for most calls.
 	ReadsConversation func(params value.Value) bool
 	// Templates returns the templates among the parameters that use their step's variables: the engine adds the
-	// values of the names that they mention. nil: there are none.
+	// values of the names that they mention; nil if the call has none.
 	Templates func(params value.Value) []Template
 	// Texts are the call's texts in each language.
 	Texts []Texts

@@ -98,7 +98,7 @@ type Files struct {
 	// files may be read.
 	MediaRoots []string
 	// Languages holds texts of calls in further languages, or instead of the
-	// built-in ones: LANGUAGE/CALL/NAME.txt. nil: there are none.
+	// built-in ones: LANGUAGE/CALL/NAME.txt. nil for the built-in texts alone.
 	Languages fs.FS
 }
 

@@ -143,7 +143,7 @@ func (t *task) findApproval(ctx context.Context, use approvalUse) (*journal.Appr
 	names := t.approvalScope(ctx, use)
 	isAsked, byUser := false, true
 	if use.rule != nil {
-		holds, err := t.holds(ctx, use.rule.When, names)
+		holds, err := t.checkCondition(ctx, use.rule.When, names)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (t *task) findApproval(ctx context.Context, use approvalUse) (*journal.Appr
 		if !a.Matches(use.call) {
 			continue
 		}
-		holds, err := t.holds(ctx, a.When, names)
+		holds, err := t.checkCondition(ctx, a.When, names)
 		if err != nil {
 			return nil, err
 		}
@@ -191,8 +191,8 @@ func (t *task) setMessage(ctx context.Context, a *journal.Approval, use approval
 	return nil
 }
 
-// holds reports whether a condition is true; nil is.
-func (t *task) holds(ctx context.Context, condition *flow.Param, names *approvalScope) (bool, error) {
+// checkCondition reports whether a condition is true; nil is.
+func (t *task) checkCondition(ctx context.Context, condition *flow.Param, names *approvalScope) (bool, error) {
 	if condition == nil {
 		return true, nil
 	}

@@ -381,3 +381,22 @@ func TestForkAtAChangedRound(t *testing.T) {
 		}
 	}
 }
+
+// TestForkKeepsWorkOfItems forks a run behind a list of items: the record of the work inside them is kept, too.
+func TestForkKeepsWorkOfItems(t *testing.T) {
+	f := newForking(t)
+	piece := schedulertest.Do("pieces", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
+		return calls.Once(ctx, env, "piece", nil, func(context.Context, *calls.Env) (map[string]int, error) { return map[string]int{}, nil })
+	})
+	f.exec.Loader = schedulertest.Loader(t, schedulertest.With(piece, f.noteCall()))
+	first := f.run("name: x\nsteps:\n  - {id: each, call: pieces, for_each: [1, 2]}\n  - {id: d, call: note, with: {text: a}}\n", `{}`)
+	got, _, ran := f.fork(&scheduler.Fork{Run: first.Run, At: "d"})
+	if !slices.Equal(ran, []string{"d"}) {
+		t.Errorf("ran %v, want d", ran)
+	}
+	for _, id := range []string{"each[0]", "each[1]", "each[0]/piece-1", "each[1]/piece-1"} {
+		if stateOf(f, got.Run).Step(id) == nil {
+			t.Errorf("the fork has nothing of %s", id)
+		}
+	}
+}

@@ -338,7 +338,7 @@ type (
 )
 
 // useTool runs a tool, unless it is refused. The result for the model, even a failure, is on record: people see
-// it, and a resumed run gives the model the same. If the run stopped the tool, nothing is recorded.
+// it, and a resumed run gives the model the same. A tool that the run stopped has no record.
 func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (toolResult, error) {
 	return calls.Once(ctx, l.env, calls.ToolSubstep(c.Name), toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
 		t, arguments, err := l.box.prepareUse(c)

@@ -367,7 +367,7 @@ func lintRefused(op *openapi.Operation, params value.Value, isOpen bool) (proble
 	return problems
 }
 
-// groupOf are the parameters under which a request gives the operation's parameters, by their place in the
+// groupOf lists the parameters under which a request gives the operation's parameters, by their place in the
 // request.
 var groupOf = map[string]string{"path": "path", "query": "query", "header": "headers", "body": "body"}
 

@@ -49,7 +49,7 @@ is the user.`,
 			if err := onlySubcommands(cmd, args); err != nil {
 				return err
 			}
-			return m.show(cmd.Context(), func(j *facts.Judged) bool { return m.all || holds(j) })
+			return m.show(cmd.Context(), func(j *facts.Judged) bool { return m.all || isCurrent(j) })
 		},
 	}
 	m.addFlags(cmd)
@@ -122,8 +122,8 @@ func newMemoryConflicts(a *app) *cobra.Command {
 	return cmd
 }
 
-// holds reports whether a fact is how things are.
-func holds(j *facts.Judged) bool {
+// isCurrent reports whether a fact is how things are.
+func isCurrent(j *facts.Judged) bool {
 	return j.Standing == facts.Current || j.Standing == facts.Conflicting || j.Standing == facts.Ended
 }
 

@@ -105,7 +105,7 @@ func (s *Session) TellRemote(ctx context.Context, with scheduler.Resumption) err
 		}
 	}
 	if len(with.Answers) > 0 {
-		_, err := s.remote.Answer(ctx, s.remoteRun(), s.signed(with.Answers), false)
+		_, err := s.remote.Answer(ctx, s.remoteRun(), s.signAnswers(with.Answers), false)
 		return markRemote(err)
 	}
 	if s.State.State == journal.RunWaiting && !s.State.HasNewAnswers() {

@@ -71,15 +71,15 @@ func (s *Session) Events() iter.Seq2[*journal.Event, error] { return s.followEve
 // Continue continues the run, with answers or an edited flow. A run of another machine is followed until it ends
 // or waits; ending ctx leaves it unchanged, with [ErrDetached].
 func (s *Session) Continue(ctx context.Context, with scheduler.Resumption) iter.Seq2[*journal.Event, error] {
-	with.Answers = s.signed(with.Answers)
+	with.Answers = s.signAnswers(with.Answers)
 	if s.remote != nil {
 		return s.followEvents(s.continueRemote(ctx, with))
 	}
 	return s.followEvents(s.executor.Resume(ctx, s.ID, with))
 }
 
-// signed returns answers with the person who gives them.
-func (s *Session) signed(answers []scheduler.Answer) []scheduler.Answer {
+// signAnswers returns answers with the person who gives them.
+func (s *Session) signAnswers(answers []scheduler.Answer) []scheduler.Answer {
 	answers = slices.Clone(answers)
 	for i := range answers {
 		if answers[i].By == (scheduler.Decider{}) {
@@ -104,7 +104,7 @@ func (s *Session) Record(ctx context.Context, answer scheduler.Answer) (schedule
 
 // RecordAll is [Session.Record] for several answers: all are taken, or none.
 func (s *Session) RecordAll(ctx context.Context, answers []scheduler.Answer) ([]scheduler.Answer, error) {
-	answers = s.signed(answers)
+	answers = s.signAnswers(answers)
 	if s.remote != nil {
 		taken, err := s.remote.Answer(ctx, s.remoteRun(), answers, true)
 		return taken, markRemote(err)

@@ -77,7 +77,7 @@ type Fact struct {
 	// Value is exactly the bytes of ValueSpan.
 	Value string
 	Kind  Kind
-	// Old is the value that is no longer true according to the text; "" if it names none.
+	// Old is the value that is no longer true according to the text; for example Lyon in "from Lyon to Paris"; "" if the text names none.
 	Old string
 	// From is when it began: the time that the clause names, else the timestamp of the memory. To is
 	// zero unless the text says it.

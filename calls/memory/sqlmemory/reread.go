@@ -64,7 +64,7 @@ func (s *Store) startRereading(ctx context.Context) error {
 	}
 	ctx, s.rereading.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.rereading.over.Go(func() {
-		if err := s.reread(ctx, list); err != nil && ctx.Err() == nil {
+		if err := s.rereadUsers(ctx, list); err != nil && ctx.Err() == nil {
 			s.log.Warn("the facts of memories could not be read", "error", err)
 		}
 	})
@@ -101,11 +101,11 @@ func (s *Store) RebuildFacts(ctx context.Context, users memory.Users) error {
 	if err != nil {
 		return err
 	}
-	return s.reread(ctx, list)
+	return s.rereadUsers(ctx, list)
 }
 
-// reread reads the facts of users, some memories at a time.
-func (s *Store) reread(ctx context.Context, list []outdated) error {
+// rereadUsers reads the facts of users, some memories at a time.
+func (s *Store) rereadUsers(ctx context.Context, list []outdated) error {
 	r := &s.rereading
 	r.mu.Lock()
 	for _, u := range list {

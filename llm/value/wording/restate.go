@@ -19,7 +19,7 @@ func Restate(message string) Text {
 		return Same(message)
 	}
 	forms := messageForms()
-	return Text{En: restate(message, forms.chinese, maxClauses), Zh: restate(message, forms.english, maxClauses)}
+	return Text{En: restateText(message, forms.chinese, maxClauses), Zh: restateText(message, forms.english, maxClauses)}
 }
 
 const (
@@ -29,8 +29,8 @@ const (
 	maxClauses = 4
 )
 
-// restate returns a message by the first form that it has, which is the one with the most words of its own.
-func restate(message string, forms *formIndex, depth int) string {
+// restateText returns a message by the first form that it has, which is the one with the most words of its own.
+func restateText(message string, forms *formIndex, depth int) string {
 	if depth == 0 || message == "" {
 		return message
 	}
@@ -38,13 +38,13 @@ func restate(message string, forms *formIndex, depth int) string {
 		return other
 	}
 	if f, args := forms.find(message); f != nil {
-		return f.format(args, func(arg string) string { return restate(arg, forms, depth-1) })
+		return f.format(args, func(arg string) string { return restateText(arg, forms, depth-1) })
 	}
 	for i, separator := range forms.separators {
 		clauses := strings.Split(message, separator)
 		isRestated := false
 		for j, clause := range clauses {
-			clauses[j] = restate(clause, forms, depth-1)
+			clauses[j] = restateText(clause, forms, depth-1)
 			isRestated = isRestated || clauses[j] != clause
 		}
 		if isRestated && len(clauses) > 1 {

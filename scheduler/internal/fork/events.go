@@ -77,9 +77,9 @@ func (p *planner) isKeptPart(ev *journal.Event, until int64) bool {
 	return p.finishedBefore[journal.StepPath(ev.Step, ev.Index)]
 }
 
-// stepOf returns the step of the flow that an event belongs to: outer for outer/inner.
+// stepOf returns the step of the flow that an event belongs to: outer for outer/inner and outer[3]/inner.
 func stepOf(id string) string {
-	if i := strings.IndexByte(id, '/'); i >= 0 {
+	if i := strings.IndexAny(id, "/["); i >= 0 {
 		return id[:i]
 	}
 	return id

@@ -105,36 +105,36 @@ func NewPlan(record *Record, request *Request) (*Plan, error) {
 
 // list returns the steps by their ids.
 func (p *planner) list() *Plan {
-	plan := &Plan{Kept: []string{}, Again: []string{}, planner: p}
+	plan, acted := &Plan{Kept: []string{}, Again: []string{}, planner: p}, p.stepsThatActed()
 	for i, step := range p.flow.Steps {
 		if !p.again[i] {
 			plan.Kept = append(plan.Kept, step.ID)
 			continue
 		}
 		plan.Again = append(plan.Again, step.ID)
-		if p.hasActed(step) {
+		if acted[step.ID] {
 			plan.Repeated = append(plan.Repeated, step.ID)
 		}
 	}
 	return plan
 }
 
-// hasActed reports whether the step, or a step or call inside it, has begun in the other run and may have changed something outside of it.
-func (p *planner) hasActed(step *flow.Step) bool {
+// stepsThatActed returns the steps that began in the other run, or in which a step or a call began, and that may have changed
+// something outside of it.
+func (p *planner) stepsThatActed() map[string]bool {
+	acted := map[string]bool{}
 	for _, was := range p.record.State.Steps {
-		if stepOf(was.ID) != step.ID || was.Attempts == 0 {
-			continue
-		}
 		def, ok := p.flow.FindCall(was.Call)
-		if ok && (!def.Info.IsContained || def.Info.UsesMemory && !def.Info.OnlyRecalls) {
-			return true
+		mayAct := ok && (!def.Info.IsContained || def.Info.UsesMemory && !def.Info.OnlyRecalls)
+		if mayAct && was.Attempts > 0 {
+			acted[stepOf(was.ID)] = true
 		}
 	}
-	return false
+	return acted
 }
 
-// touch lets a step run again, and all steps that depend on it. A step with a given output does not run.
-func (p *planner) touch(step int) {
+// runAgain lets a step run again, and all steps that depend on it. A step with a given output does not run.
+func (p *planner) runAgain(step int) {
 	todo := []int{step}
 	for len(todo) > 0 {
 		at := todo[len(todo)-1]
@@ -183,7 +183,7 @@ func (p *planner) addGiven() {
 	for i, isGiven := range p.given {
 		if isGiven {
 			for _, next := range p.flow.Steps[i].Next {
-				p.touch(next)
+				p.runAgain(next)
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (p *planner) addChosen() {
 	if at := p.request.At; at != "" {
 		host, piece := p.splitAt()
 		if step, ok := p.findStep(host); ok {
-			p.touch(step.Index)
+			p.runAgain(step.Index)
 			if p.given[step.Index] {
 				p.refuse(calls.Errorf(calls.Invalid, "the step %s cannot both run again and have a given output", host))
 			}
@@ -208,7 +208,7 @@ func (p *planner) addChosen() {
 		if !ok {
 			continue
 		}
-		p.touch(step.Index)
+		p.runAgain(step.Index)
 		if _, err := p.editedParams(step); err != nil {
 			p.refuse(err)
 		}
@@ -255,18 +255,18 @@ func (p *planner) addEdited() {
 	if after == nil {
 		return
 	}
-	isOtherRun := !value.Equal(surroundings(before), surroundings(after))
+	isOtherRun := !value.Equal(surroundingsOf(before), surroundingsOf(after))
 	for i, step := range after.Steps {
 		was, ok := before.Step(step.ID)
 		isSame := ok && value.Equal(was.Canonical(before), step.Canonical(after)) && value.Equal(was.Sub.Canonical(), step.Sub.Canonical())
 		if isOtherRun || !isSame {
-			p.touch(i)
+			p.runAgain(i)
 		}
 	}
 }
 
-// surroundings returns the settings of a flow that affect every step.
-func surroundings(f *flow.Flow) value.Value {
+// surroundingsOf returns the settings of a flow that affect every step.
+func surroundingsOf(f *flow.Flow) value.Value {
 	return value.OfMap(value.Pairs("user", f.User.Canonical(), "session", f.Session.Canonical(), "all", f.AllSessions, "language", f.Language))
 }
 
@@ -290,7 +290,7 @@ func (p *planner) addInputs() {
 	isOtherRun := isQuestion || mentions(f.User) || mentions(f.Session) || mentions(f.Timezone)
 	for i, step := range f.Steps {
 		if isOtherRun || mentions(step.When) || mentions(step.With) || mentions(step.ForEach) || !step.Def.Info.IsContained || step.Def.Info.ReadsInputs {
-			p.touch(i)
+			p.runAgain(i)
 		}
 	}
 }
@@ -301,7 +301,7 @@ func (p *planner) addUnended() {
 		was := p.record.State.Step(step.ID)
 		hasEnded := was != nil && (was.State == journal.StepStatusFinished || was.State == journal.StepStatusSkipped)
 		if !hasEnded {
-			p.touch(i)
+			p.runAgain(i)
 		}
 	}
 }

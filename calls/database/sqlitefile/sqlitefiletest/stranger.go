@@ -20,7 +20,7 @@ type Stranger struct {
 	program string
 }
 
-// nobody is the id of a user without rights.
+// nobody is the user id of Unix for processes without rights.
 const nobody = 65534
 
 // NewStranger makes the directory, which goes with the test.
